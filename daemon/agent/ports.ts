@@ -1,0 +1,142 @@
+import type { AgentExit, BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
+import type { Changeset } from '../contract/changeset.ts'
+import type { PuzzledEvent } from '../contract/events.ts'
+import type { Features } from '../contract/features.ts'
+import type { Profile } from '../contract/profile.ts'
+import type { BranchState } from '../contract/states.ts'
+import type { Verdict } from '../contract/verdict.ts'
+
+/** What the use cases need of the outside. The composition roots hand in the adapters; tests hand in fakes. */
+
+export interface BranchStore {
+  create(record: BranchRecord): Promise<void>
+  read(id: string): Promise<BranchRecord>
+  list(): Promise<readonly BranchRecord[]>
+  /** Unique prefix of an id, or a name. Throws `branch-unknown` or `branch-ambiguous`. */
+  resolve(text: string): Promise<string>
+  /** Durable before it resolves; refuses a move that the lifecycle table does not have. */
+  move(id: string, to: BranchState, reason: string, change?: Partial<BranchRecord>): Promise<BranchRecord>
+  /** Changes data without changing state. */
+  update(id: string, change: Partial<BranchRecord>): Promise<BranchRecord>
+  /** Rename into `trash/`; the removal itself happens in the background. */
+  discard(id: string): Promise<void>
+  /** The branch's directory in the store. */
+  directory(id: string): string
+}
+
+/** Overlay layers of one branch and how the agent's mounts are made from them. */
+export interface Layers {
+  /** Checks the bases, makes directories and quota. Cost does not depend on the size of the base. */
+  prepare(
+    id: string,
+    bases: readonly string[],
+    profile: Profile,
+  ): Promise<{ bases: readonly BaseRecord[]; grants: readonly Grant[] }>
+  /** For each base, what the spawn plan mounts: lower directories (top first), upper and work. */
+  mounts(record: BranchRecord): Promise<readonly LayerMount[]>
+  /** Freezes the top layer and adds a new writable one (fork, checkpoint). */
+  push(record: BranchRecord): Promise<number>
+}
+
+export interface LayerMount {
+  base: string
+  /** Lower directories, topmost first; the base itself is last. */
+  lowers: readonly string[]
+  upper: string
+  work: string
+}
+
+/** Walks the upper layers in a worker and says what the branch would change. */
+export interface Differ {
+  diff(record: BranchRecord, options?: { onProgress?: (paths: number) => void }): Promise<Changeset>
+}
+
+export interface CommitOutcome {
+  commit: string
+  digest: string
+  files: number
+  /** Setuid bits and capabilities that were removed, hard links that keep their old content, … */
+  warnings: readonly { path: string; message: string }[]
+}
+
+export interface Committer {
+  /** Lands exactly this changeset or nothing. Throws `conflict`, `changed-since-review`, `not-writable`, `no-space`, `stuck`. */
+  commit(record: BranchRecord, changeset: Changeset, hooks: CommitHooks): Promise<CommitOutcome>
+  revert(commit: string, requester: Requester): Promise<CommitOutcome>
+}
+
+export interface CommitHooks {
+  /** Called when INTENT is about to become durable: the place where an approval is consumed and audit is written. */
+  beforeIntent(commit: string): Promise<void>
+  /** Called after DONE is durable. */
+  afterDone(commit: string): Promise<void>
+}
+
+export interface Gate {
+  evaluate(record: BranchRecord, changeset: Changeset): Promise<Verdict>
+}
+
+export interface LaunchRequest {
+  record: BranchRecord
+  profile: Profile
+  mounts: readonly LayerMount[]
+  argv: readonly string[]
+  cwd: string
+  environment: Readonly<Record<string, string>>
+  stdio:
+    | { kind: 'inherit'; fds: readonly [number, number, number] }
+    | { kind: 'pty'; columns: number; rows: number }
+    | { kind: 'pipes' }
+}
+
+export interface RunningAgent {
+  readonly pid: number
+  readonly grants: readonly Grant[]
+  readonly exited: Promise<AgentExit>
+  /** STOP and CONT freeze and thaw; KILL is `cgroup.kill`. */
+  signal(name: string): Promise<{ terminated: number; survivors: number }>
+  freeze(): Promise<void>
+  thaw(): Promise<void>
+  /** Present for a PTY. */
+  resize?(columns: number, rows: number): void
+  input?: NodeJS.WritableStream
+  output?: NodeJS.ReadableStream
+  errors?: NodeJS.ReadableStream
+}
+
+export interface Launcher {
+  start(request: LaunchRequest): Promise<RunningAgent>
+  /** Ends whatever a crashed daemon left of this branch: processes, cgroup, mounts, network. Idempotent. */
+  sweep(id: string): Promise<void>
+}
+
+export interface Auditor {
+  /** Durable before it resolves; a failure here stops the act. */
+  record(kind: string, branch: string, facts: Readonly<Record<string, unknown>>): Promise<void>
+}
+
+export interface Events {
+  publish(event: PuzzledEvent): void
+}
+
+export interface Profiles {
+  resolve(name: string): Promise<{ profile: Profile; sha256: string }>
+}
+
+export interface Clock {
+  now(): Date
+}
+
+export interface Ports {
+  store: BranchStore
+  layers: Layers
+  differ: Differ
+  committer: Committer
+  gate: Gate
+  launcher: Launcher
+  audit: Auditor
+  events: Events
+  profiles: Profiles
+  features: () => Promise<Features>
+  clock: Clock
+}

@@ -1,0 +1,70 @@
+// pure
+import type { Profile } from './profile.ts'
+import type { BranchState } from './states.ts'
+import type { Verdict } from './verdict.ts'
+
+export interface Requester {
+  uid: number
+  gid: number
+  groups: readonly number[]
+  name: string
+}
+
+export interface AgentExit {
+  /** Exactly one of the two is set. */
+  code: number | null
+  signal: string | null
+  /** Why we think it ended, where the status alone does not tell. */
+  cause: 'exited' | 'signal' | 'timeout' | 'oom' | 'budget' | 'daemon-restart'
+  startedAt: string
+  endedAt: string
+  cpuUserMs: number
+  cpuSystemMs: number
+  maxRssBytes: number
+}
+
+/** What was asked of the kernel and what it granted; shown to the user (must-sentence 3). */
+export interface Grant {
+  what: string
+  requested: string
+  granted: string
+  full: boolean
+}
+
+export interface BaseRecord {
+  /** Absolute, canonical. */
+  path: string
+  dev: number
+  filesystem: string
+  /** Mounts nested below the base at fork time and what was done with them. */
+  nested: readonly { path: string; handling: 'overlay' | 'read-only' }[]
+}
+
+/** `branch.json`: the one durable record of a branch. Nothing in it was written by the agent. */
+export interface BranchRecord {
+  version: 1
+  id: string
+  name: string | null
+  state: BranchState
+  /** Why it is in this state, for people. */
+  reason: string
+  createdAt: string
+  updatedAt: string
+  requester: Requester
+  bases: readonly BaseRecord[]
+  profile: { name: string; sha256: string; resolved: Profile }
+  command: readonly string[]
+  cwd: string
+  then: 'gate' | 'hold' | 'discard'
+  /** Number of layers per base; the top one is writable. */
+  layers: number
+  parent: string | null
+  exit: AgentExit | null
+  grants: readonly Grant[]
+  /** Of the last changeset that was computed. */
+  digest: string | null
+  verdict: Verdict | null
+  commit: { id: string; at: string; digest: string } | null
+  /** Limits that were extended by a person, by budget kind. */
+  extensions: Readonly<Record<string, number>>
+}

@@ -1,0 +1,89 @@
+// pure
+
+export type NodeType = 'file' | 'dir' | 'symlink'
+
+export interface XattrEntry {
+  name: string
+  value: Uint8Array
+}
+
+/** What one path is, before or after. Everything that the agent can see and a commit lands. */
+export interface NodeState {
+  type: NodeType
+  /** Permission bits, setuid/setgid/sticky included. */
+  mode: number
+  uid: number
+  gid: number
+  /** Bytes of a file's content; 0 for directories, the target's length for symlinks. */
+  size: number
+  mtimeNs: bigint
+  /** Hex, files only. */
+  sha256?: string
+  /** Target bytes, symlinks only. */
+  link?: Uint8Array
+  /** ACLs (`system.posix_acl_*`) included; sorted by name. */
+  xattrs: readonly XattrEntry[]
+}
+
+/** `replace` = the path exists before and after, as different types (file → directory, …). */
+export type ChangeKind = 'add' | 'modify' | 'delete' | 'metadata' | 'replace'
+
+export interface ChangeFinding {
+  rule: string
+  message: string
+}
+
+export interface Change {
+  /** Index into the branch's bases. */
+  base: number
+  /** Relative to the base, without a leading slash; never contains `.` or `..` components. */
+  path: Uint8Array
+  kind: ChangeKind
+  old: NodeState | null
+  new: NodeState | null
+  /** Paths of one changeset that are one inode share a number; absent for nlink 1. */
+  hardlink?: number
+  /** The base's inode before the change, checked again right before the commit; absent for additions. */
+  identity?: BaseIdentity
+  /** What makes this entry impossible to land as it is: devices, fifos, sockets, forged overlay xattrs. */
+  findings: readonly ChangeFinding[]
+}
+
+export interface BaseIdentity {
+  dev: number
+  ino: number
+  size: number
+  mtimeNs: bigint
+  ctimeNs: bigint
+  nlink: number
+}
+
+export interface QueuedRequestSummary {
+  id: string
+  method: string
+  host: string
+  path: string
+  bytes: number
+  class: string
+  /** Hex SHA-256 of the request as it will be replayed. */
+  sha256: string
+}
+
+export interface ChangesetTotals {
+  files: number
+  bytes: number
+  additions: number
+  modifications: number
+  deletions: number
+}
+
+export interface Changeset {
+  version: 1
+  bases: readonly string[]
+  /** In canonical order: by base, then bytewise by path. */
+  changes: readonly Change[]
+  requests: readonly QueuedRequestSummary[]
+  totals: ChangesetTotals
+  /** Hex Merkle root (RFC 6962 hashing) over the canonical form of changes and requests. */
+  digest: string
+}

@@ -1,0 +1,118 @@
+import { createRequire } from 'node:module'
+import type koffi from 'koffi'
+import { PuzzledError } from '../lib/errors.ts'
+import { errnoName } from './errno.ts'
+
+type Koffi = typeof koffi
+export type LibraryHandle = ReturnType<Koffi['load']>
+
+let loaded: Koffi | undefined
+
+/** koffi is loaded on first use: `puzzlectl --help` and everything without kernel calls must not pay for it (8 ms). */
+export function ffi(): Koffi {
+  loaded ??= createRequire(import.meta.url)('koffi') as Koffi
+  return loaded
+}
+
+/** A system call that failed. `errnoName` is `E…`; `args` are for people. */
+export class KernelError extends Error {
+  override readonly name = 'KernelError'
+  readonly call: string
+  readonly errno: number
+  readonly errnoName: string
+  readonly args: readonly unknown[]
+
+  constructor(call: string, errno: number, args: readonly unknown[] = []) {
+    const shown = args.map(showArgument).join(', ')
+    super(`${call}(${shown}): ${errnoName(errno)}`)
+    this.call = call
+    this.errno = errno
+    this.errnoName = errnoName(errno)
+    this.args = args
+  }
+}
+
+function showArgument(value: unknown): string {
+  if (value instanceof Uint8Array) {
+    const end = value.indexOf(0)
+    return JSON.stringify(
+      Buffer.from(end < 0 ? value : value.subarray(0, end))
+        .toString('utf8')
+        .slice(0, 200),
+    )
+  }
+  return typeof value === 'string' ? JSON.stringify(value) : String(value)
+}
+
+export type SysArg = number | bigint | Uint8Array | null
+
+type RawSyscall = (nr: number, ...args: (number | bigint)[]) => number | bigint
+let rawSyscall: RawSyscall | undefined
+
+function syscallFunction(): RawSyscall {
+  rawSyscall ??= ffi()
+    .load('libc.so.6')
+    .func(
+      'long syscall(long nr, int64_t a, int64_t b, int64_t c, int64_t d, int64_t e, int64_t f)',
+    ) as RawSyscall
+  return rawSyscall
+}
+
+/** Address of a byte array. It stays valid while the array is referenced: backing stores do not move. */
+export const addressOf = (bytes: Uint8Array): bigint => ffi().address(bytes) as bigint
+
+const toWord = (arg: SysArg | undefined): number | bigint =>
+  arg === undefined || arg === null
+    ? 0
+    : typeof arg === 'object'
+      ? arg.byteLength === 0
+        ? 0
+        : addressOf(arg)
+      : arg
+
+/**
+ * One raw system call on the calling thread; the result is the return value, or the negative errno.
+ * Byte arrays are passed by address: strings must already end in NUL (`cstring`).
+ */
+export function trySyscall(nr: number, ...args: SysArg[]): number {
+  const [a, b, c, d, e, f] = args
+  // SAFETY: synchronous on the calling thread; `args` keeps every array alive until the call returns; libc's
+  // syscall() is variadic but takes only register-sized words, which both ABIs pass alike. errno is read at once.
+  const result = syscallFunction()(nr, toWord(a), toWord(b), toWord(c), toWord(d), toWord(e), toWord(f))
+  return Number(result) === -1 ? -(ffi().errno() as number) : Number(result)
+}
+
+/** The same, but a failure is thrown as `KernelError` with the call's name and arguments. */
+export function syscall(name: string, nr: number, ...args: SysArg[]): number {
+  const result = trySyscall(nr, ...args)
+  if (result < 0) throw new KernelError(name, -result, args)
+  return result
+}
+
+/** Bytes of a C string. A NUL inside would silently cut it, so it is refused. */
+export function cstring(text: string | Uint8Array): Buffer {
+  const bytes = typeof text === 'string' ? Buffer.from(text, 'utf8') : text
+  if (bytes.includes(0)) throw new PuzzledError('usage', 'A path or name contains a NUL byte')
+  const buffer = Buffer.alloc(bytes.length + 1)
+  buffer.set(bytes)
+  return buffer
+}
+
+const libraries = new Map<string, LibraryHandle>()
+
+/** Loads a shared library once. A missing one is a typed error that names the Debian package. */
+export function loadLibrary(file: string, debianPackage: string): LibraryHandle {
+  const known = libraries.get(file)
+  if (known !== undefined) return known
+  try {
+    const library = ffi().load(file)
+    libraries.set(file, library)
+    return library
+  } catch (cause) {
+    throw new PuzzledError('library-missing', `Cannot load ${file}`, {
+      cause,
+      hint: `apt-get install ${debianPackage}`,
+      data: { library: file, package: debianPackage },
+    })
+  }
+}

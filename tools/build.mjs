@@ -1,0 +1,43 @@
+// Bundles the entry points into dist/: few files to open is what makes `puzzlectl` start quickly.
+// Everything is bundled except koffi, which is a native module and must stay a package.
+import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Entry points by output name. A `*.worker.ts` anywhere below daemon/ becomes dist/workers/<name>.js. */
+function entries() {
+  const found = { puzzlectl: 'ctl/main.ts', puzzled: 'daemon/main.ts', client: 'daemon/client.ts' }
+  const input = {}
+  for (const [name, file] of Object.entries(found)) if (existsSync(root + file)) input[name] = root + file
+  for (const file of readdirSync(`${root}daemon`, { recursive: true })) {
+    const match = /([^/]+)\.worker\.ts$/.exec(file)
+    if (match) input[`workers/${match[1]}`] = `${root}daemon/${file}`
+  }
+  return input
+}
+
+const input = entries()
+if (Object.keys(input).length > 0) {
+  const bundle = await rolldown({
+    input,
+    cwd: root,
+    platform: 'node',
+    external: ['koffi'],
+    logLevel: 'warn',
+    checks: { eval: false },
+  })
+  rmSync(`${root}dist`, { recursive: true, force: true })
+  await bundle.write({
+    dir: `${root}dist`,
+    format: 'esm',
+    chunkFileNames: 'chunks/[name]-[hash].js',
+    banner: (chunk) => (/^puzzle(ctl|d)$/.test(chunk.name) ? '#!/usr/bin/env node' : ''),
+    minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
+    sourcemap: false,
+  })
+  await bundle.close()
+  for (const bin of ['puzzlectl.js', 'puzzled.js'])
+    if (existsSync(`${root}dist/${bin}`)) chmodSync(`${root}dist/${bin}`, 0o755)
+}
