@@ -1,7 +1,8 @@
 import { ERRORS } from '../../daemon/contract/errors.ts'
 
 const rows = Object.entries(ERRORS).map(
-  ([code, { exit, bus, summary }]) => `| \`${code}\` | ${exit} | \`org.puzzled1.Error.${bus}\` | ${summary} |`,
+  ([code, { exit, bus, summary }]) =>
+    `| \`${code}\` | ${exit} | \`org.puzzled1.Error.${bus}\` | ${summary} |`,
 )
 const text = `# Errors
 
