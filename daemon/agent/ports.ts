@@ -1,5 +1,6 @@
 import type { AgentExit, BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
+import type { ContentPair, Selection, SessionStdio } from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
 import type { Features } from '../contract/features.ts'
 import type { Profile } from '../contract/profile.ts'
@@ -49,6 +50,10 @@ export interface LayerMount {
 /** Walks the upper layers in a worker and says what the branch would change. */
 export interface Differ {
   diff(record: BranchRecord, options?: { onProgress?: (paths: number) => void }): Promise<Changeset>
+  /** A part of a changeset, with its own digest. Throws `usage` when nothing is selected. */
+  select(changeset: Changeset, selection: Selection): Changeset
+  /** Both sides of one path, each cut at `limit`. Never follows a symlink. */
+  content(record: BranchRecord, base: number, path: Uint8Array, limit: number): Promise<ContentPair>
 }
 
 export interface CommitOutcome {
@@ -76,6 +81,24 @@ export interface Gate {
   evaluate(record: BranchRecord, changeset: Changeset): Promise<Verdict>
 }
 
+/** A person's decision about one digest. Durable, used once. */
+export interface Approvals {
+  /** Records that this digest waits for a person. */
+  request(record: BranchRecord, changeset: Changeset, verdict: Verdict): Promise<void>
+  /** Records one decision. Throws `access-denied` (reviewer is the requester), `approval-invalid`. */
+  decide(
+    record: BranchRecord,
+    digest: string,
+    decision: 'approve' | 'reject',
+    by: Requester,
+    why: string,
+  ): Promise<{ complete: boolean; missing: number }>
+  /** Throws `approval-invalid` unless a complete, unexpired approval for this digest and these policies exists. */
+  check(record: BranchRecord, digest: string, policies: Verdict['policies']): Promise<string>
+  /** Uses the approval up; the same commit may call it again after a crash. */
+  consume(approval: string, commit: string): Promise<void>
+}
+
 export interface LaunchRequest {
   record: BranchRecord
   profile: Profile
@@ -83,10 +106,8 @@ export interface LaunchRequest {
   argv: readonly string[]
   cwd: string
   environment: Readonly<Record<string, string>>
-  stdio:
-    | { kind: 'inherit'; fds: readonly [number, number, number] }
-    | { kind: 'pty'; columns: number; rows: number }
-    | { kind: 'pipes' }
+  /** An own PTY (with descriptors that are handed through), three inherited descriptors, or pipes. */
+  stdio: SessionStdio
 }
 
 export interface RunningAgent {
@@ -133,6 +154,7 @@ export interface Ports {
   differ: Differ
   committer: Committer
   gate: Gate
+  approvals: Approvals
   launcher: Launcher
   audit: Auditor
   events: Events

@@ -1,0 +1,163 @@
+// pure
+import type { AgentExit, BranchRecord, Grant, Requester } from './branch.ts'
+import type { Changeset, ChangesetTotals } from './changeset.ts'
+import type { PuzzledEvent } from './events.ts'
+import type { FeatureRow } from './features.ts'
+import type { BranchState } from './states.ts'
+import type { Finding, Verdict } from './verdict.ts'
+
+/**
+ * What people and services can do with puzzled. Two implementations: the engine in the caller's process, and the
+ * client of the daemon on the bus. One behaviour suite runs against both.
+ */
+export interface Engine {
+  /** Creates a branch without starting anything in it. */
+  create(request: CreateRequest): Promise<BranchRecord>
+  /** Creates a branch and starts its command. The session ends when the agent has ended. */
+  run(request: RunRequest): Promise<AgentSession>
+  /** Waits for the agent to end, then does what `then` says: gate, hold or discard. */
+  finish(id: string): Promise<Outcome>
+  list(): Promise<readonly BranchSummary[]>
+  show(id: string): Promise<BranchRecord>
+  /** What the branch would change. Running branches are compared as they are at this moment. */
+  changes(id: string): Promise<Changeset>
+  /** Bytes of one path before and after, at most `limit` each; null where the path does not exist. */
+  content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair>
+  /** Evaluates the changeset again and records the verdict. */
+  review(id: string): Promise<Outcome>
+  /** Lands the branch when the gate allows it or an approval for its digest exists. */
+  commit(id: string, selection?: Selection): Promise<Outcome>
+  approve(id: string, decision: ApprovalRequest): Promise<Outcome>
+  reject(id: string, why: string): Promise<BranchRecord>
+  discard(id: string): Promise<BranchRecord>
+  revert(commit: string): Promise<Outcome>
+  signal(id: string, name: string): Promise<SignalResult>
+  freeze(id: string): Promise<BranchRecord>
+  thaw(id: string): Promise<BranchRecord>
+  /** Every event from now on; ends when the signal aborts. */
+  events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent>
+  features(): Promise<readonly FeatureRow[]>
+  /** Removes what retention allows: trash, old reverse changesets, terminal records. */
+  collect(): Promise<CollectResult>
+  close(): Promise<void>
+}
+
+export interface CreateRequest {
+  bases: readonly string[]
+  profile: string
+  name: string | null
+  then: 'gate' | 'hold' | 'discard'
+  command: readonly string[]
+  cwd: string
+  requester: Requester
+  /** `kind=value` pairs in base units; narrower than the profile's. */
+  budgets: Readonly<Record<string, number>>
+}
+
+export interface RunRequest extends CreateRequest {
+  /** The caller's environment; the profile decides what of it passes. */
+  environment: Readonly<Record<string, string>>
+  /** Names that the caller asked for explicitly (`--env K[=V]`). */
+  setEnvironment: Readonly<Record<string, string>>
+  stdio: SessionStdio
+}
+
+export type SessionStdio =
+  /** The agent's own PTY; descriptors that are not a terminal are handed through. */
+  | {
+      kind: 'pty'
+      columns: number
+      rows: number
+      inherit: readonly [number | null, number | null, number | null]
+    }
+  | { kind: 'inherit'; fds: readonly [number, number, number] }
+  | { kind: 'pipes' }
+
+export interface AgentSession {
+  readonly id: string
+  readonly grants: readonly Grant[]
+  readonly input?: NodeJS.WritableStream
+  readonly output?: NodeJS.ReadableStream
+  readonly errors?: NodeJS.ReadableStream
+  readonly exited: Promise<AgentExit>
+  resize(columns: number, rows: number): void
+}
+
+export interface Outcome {
+  branch: string
+  name: string | null
+  state: BranchState
+  exit: AgentExit | null
+  totals: ChangesetTotals
+  requests: number
+  digest: string | null
+  verdict: Verdict | null
+  commit: string | null
+  conflicts: readonly ConflictEntry[]
+  warnings: readonly { path: string; message: string }[]
+  reason: string
+}
+
+export interface ConflictEntry {
+  path: string
+  path64?: string
+  message: string
+}
+
+export interface Selection {
+  only: readonly string[]
+  except: readonly string[]
+}
+
+export interface ApprovalRequest {
+  by: Requester
+  /** Refused when the branch's digest is another one. */
+  digest: string | null
+  selection: Selection | null
+  why: string
+}
+
+export interface BranchSummary {
+  id: string
+  name: string | null
+  state: BranchState
+  reason: string
+  profile: string
+  command: readonly string[]
+  bases: readonly string[]
+  createdAt: string
+  updatedAt: string
+  requester: string
+}
+
+export interface ContentPair {
+  before: ContentSide | null
+  after: ContentSide | null
+}
+
+export interface ContentSide {
+  bytes: Uint8Array
+  /** Size of the whole content; more than `bytes.length` when it was cut. */
+  size: number
+}
+
+export interface SignalResult {
+  terminated: number
+  survivors: number
+}
+
+export interface EventFilter {
+  branch: string | null
+}
+
+export interface CollectResult {
+  branches: number
+  commits: number
+  bytes: number
+}
+
+export const findingsOf = (verdict: Verdict): readonly Finding[] => [
+  ...verdict.deny,
+  ...verdict.hold,
+  ...verdict.warn,
+]
