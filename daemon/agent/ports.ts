@@ -73,8 +73,8 @@ export interface Committer {
 export interface CommitHooks {
   /** Called when INTENT is about to become durable: the place where an approval is consumed and audit is written. */
   beforeIntent(commit: string): Promise<void>
-  /** Called after DONE is durable. */
-  afterDone(commit: string): Promise<void>
+  /** Called when INTENT is durable and nothing was applied yet. */
+  afterIntent(commit: string): Promise<void>
 }
 
 export interface Gate {

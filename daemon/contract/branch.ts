@@ -55,7 +55,7 @@ export interface BranchRecord {
   profile: { name: string; sha256: string; resolved: Profile }
   command: readonly string[]
   cwd: string
-  then: 'gate' | 'hold' | 'discard'
+  afterwards: 'gate' | 'hold' | 'discard'
   /** Number of layers per base; the top one is writable. */
   layers: number
   parent: string | null

@@ -15,7 +15,7 @@ export interface Engine {
   create(request: CreateRequest): Promise<BranchRecord>
   /** Creates a branch and starts its command. The session ends when the agent has ended. */
   run(request: RunRequest): Promise<AgentSession>
-  /** Waits for the agent to end, then does what `then` says: gate, hold or discard. */
+  /** Waits for the agent to end, then does what `afterwards` says: gate, hold or discard. */
   finish(id: string): Promise<Outcome>
   list(): Promise<readonly BranchSummary[]>
   show(id: string): Promise<BranchRecord>
@@ -46,7 +46,7 @@ export interface CreateRequest {
   bases: readonly string[]
   profile: string
   name: string | null
-  then: 'gate' | 'hold' | 'discard'
+  afterwards: 'gate' | 'hold' | 'discard'
   command: readonly string[]
   cwd: string
   requester: Requester

@@ -1,0 +1,157 @@
+import type { BranchRecord } from '../contract/branch.ts'
+import type { Changeset } from '../contract/changeset.ts'
+import type { ConflictEntry, Outcome, Selection } from '../contract/engine.ts'
+import type { Verdict } from '../contract/verdict.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { isEmpty, outcomeOf } from './outcome.ts'
+import type { CommitOutcome, Ports } from './ports.ts'
+import { judge, type Reviewed, reviewBranch } from './review.ts'
+
+/** Reviews the branch afresh and lands it, or the selected part, if the gate or an approval allows exactly that digest. */
+export async function commitBranch(ports: Ports, id: string, selection: Selection | null): Promise<Outcome> {
+  const reviewed = await reviewBranch(ports, id)
+  return settle(
+    ports,
+    selection === null ? reviewed : await selectPart(ports, reviewed, selection),
+    selection !== null,
+  )
+}
+
+async function selectPart(ports: Ports, reviewed: Reviewed, selection: Selection): Promise<Reviewed> {
+  try {
+    const changeset = ports.differ.select(reviewed.changeset, selection)
+    return { ...reviewed, changeset, verdict: await judge(ports, reviewed.record, changeset) }
+  } catch (error) {
+    await ports.store.move(reviewed.record.id, 'held', 'the selection could not be judged')
+    throw error
+  }
+}
+
+/** From `reviewing`: lands what is allowed or approved, and holds everything else. */
+export async function settle(ports: Ports, reviewed: Reviewed, partial = false): Promise<Outcome> {
+  const { record, changeset, verdict } = reviewed
+  if (isEmpty(changeset)) return closeEmpty(ports, record, changeset)
+  const permission = await permissionFor(ports, record, changeset, verdict)
+  if (permission.kind === 'none') {
+    const held = await ports.store.move(record.id, 'held', permission.reason)
+    if (verdict.kind === 'hold') await ports.approvals.request(held, changeset, verdict)
+    return outcomeOf(held, { changeset })
+  }
+  return land(ports, record, changeset, permission.approval, partial)
+}
+
+type Permission = { kind: 'none'; reason: string } | { kind: 'granted'; approval: string | null }
+
+async function permissionFor(
+  ports: Ports,
+  record: BranchRecord,
+  changeset: Changeset,
+  verdict: Verdict,
+): Promise<Permission> {
+  if (changeset.changes.some((change) => change.findings.length > 0))
+    return { kind: 'none', reason: 'it holds entries that cannot be committed' }
+  if (verdict.kind === 'deny') return { kind: 'none', reason: 'the policy denied it' }
+  if (verdict.kind === 'allow') return { kind: 'granted', approval: null }
+  try {
+    return {
+      kind: 'granted',
+      approval: await ports.approvals.check(record, changeset.digest, verdict.policies),
+    }
+  } catch (error) {
+    if (error instanceof PuzzledError && error.code === 'approval-invalid')
+      return { kind: 'none', reason: 'it waits for a person' }
+    throw error
+  }
+}
+
+/** An agent that changed nothing leaves nothing to decide about. */
+async function closeEmpty(ports: Ports, record: BranchRecord, changeset: Changeset): Promise<Outcome> {
+  await ports.store.move(record.id, 'discarding', 'nothing was changed')
+  await ports.store.discard(record.id)
+  return outcomeOf({ ...record, state: 'discarded', reason: 'nothing was changed' }, { changeset })
+}
+
+async function land(
+  ports: Ports,
+  record: BranchRecord,
+  changeset: Changeset,
+  approval: string | null,
+  partial: boolean,
+): Promise<Outcome> {
+  await ports.store.move(record.id, 'staging', 'the new files are being staged')
+  let landed: CommitOutcome
+  try {
+    landed = await ports.committer.commit(record, changeset, {
+      beforeIntent: async (commit) => {
+        await ports.audit.record('commit', record.id, { commit, digest: changeset.digest, approval })
+        if (approval !== null) await ports.approvals.consume(approval, commit)
+      },
+      afterIntent: async () => {
+        await ports.store.move(record.id, 'committing', 'the commit is decided and being applied')
+      },
+    })
+  } catch (error) {
+    return failedToLand(ports, record.id, changeset, error)
+  }
+  return landedOutcome(ports, record.id, changeset, landed, partial)
+}
+
+async function landedOutcome(
+  ports: Ports,
+  id: string,
+  changeset: Changeset,
+  landed: CommitOutcome,
+  partial: boolean,
+): Promise<Outcome> {
+  const at = ports.clock.now().toISOString()
+  const commit = { id: landed.commit, at, digest: landed.digest }
+  const done = partial
+    ? await ports.store.move(
+        id,
+        'stopped',
+        `a part was committed as ${landed.commit}; the rest is still here`,
+        { commit },
+      )
+    : await ports.store.move(id, 'committed', 'committed', { commit })
+  await ports.audit.record('committed', id, {
+    commit: landed.commit,
+    digest: landed.digest,
+    files: landed.files,
+  })
+  ports.events.publish({ kind: 'commit', branch: id, time: at, commit: landed.commit, digest: landed.digest })
+  return outcomeOf(done, { changeset, warnings: landed.warnings })
+}
+
+/** Where a commit that did not happen leaves the branch: its changes stay, the base is the old one. */
+async function failedToLand(
+  ports: Ports,
+  id: string,
+  changeset: Changeset,
+  error: unknown,
+): Promise<Outcome> {
+  const current = await ports.store.read(id)
+  const code = error instanceof PuzzledError ? error.code : 'internal'
+  if (code === 'stuck') {
+    const stuck = await ports.store.move(
+      id,
+      'commit-stuck',
+      error instanceof Error ? error.message : String(error),
+    )
+    return outcomeOf(stuck, { changeset })
+  }
+  if (current.state !== 'committing' && code === 'conflict') {
+    const held = await ports.store.move(id, 'held', 'the base changed since the fork')
+    return outcomeOf(held, { changeset, conflicts: conflictsOf(error) })
+  }
+  await ports.store.move(
+    id,
+    'stopped',
+    `the commit failed and nothing was changed: ${error instanceof Error ? error.message : error}`,
+  )
+  throw error
+}
+
+function conflictsOf(error: unknown): readonly ConflictEntry[] {
+  const data = error instanceof PuzzledError ? error.data?.conflicts : undefined
+  return Array.isArray(data) ? (data as ConflictEntry[]) : []
+}

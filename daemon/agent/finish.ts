@@ -1,0 +1,20 @@
+import type { Outcome } from '../contract/engine.ts'
+import { settle } from './commit.ts'
+import { discardBranch } from './discard.ts'
+import { isEmpty, outcomeOf } from './outcome.ts'
+import type { Ports } from './ports.ts'
+import { reviewBranch } from './review.ts'
+import type { RunningAgents } from './running.ts'
+
+/** Waits for the agent, then does what its `afterwards` asks for. */
+export async function finishBranch(ports: Ports, running: RunningAgents, id: string): Promise<Outcome> {
+  await running.ended(id)
+  const record = await ports.store.read(id)
+  if (record.state !== 'stopped') return outcomeOf(record)
+  if (record.afterwards === 'discard') return outcomeOf(await discardBranch(ports, running, id))
+  const reviewed = await reviewBranch(ports, id)
+  if (record.afterwards === 'gate' || isEmpty(reviewed.changeset)) return settle(ports, reviewed)
+  const held = await ports.store.move(id, 'held', 'held as asked')
+  await ports.approvals.request(held, reviewed.changeset, reviewed.verdict)
+  return outcomeOf(held, { changeset: reviewed.changeset })
+}

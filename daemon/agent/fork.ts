@@ -1,0 +1,113 @@
+import type { BranchRecord } from '../contract/branch.ts'
+import type { CreateRequest } from '../contract/engine.ts'
+import type { Features } from '../contract/features.ts'
+import { BUDGET_KINDS, type BudgetKind, type Profile } from '../contract/profile.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { newBranchId } from '../lib/ids.ts'
+import { UndoStack } from '../lib/undo.ts'
+import type { Ports } from './ports.ts'
+
+/** Creates a branch over the bases. Whatever fails, no half-made branch stays. */
+export async function forkBranch(ports: Ports, request: CreateRequest): Promise<BranchRecord> {
+  const { profile, sha256 } = await ports.profiles.resolve(request.profile)
+  refuseMissingFeatures(profile, await ports.features())
+  await refuseTakenName(ports, request.name)
+  const resolved = narrowBudgets(profile, request.budgets)
+  const record = newRecord(request, { name: resolved.name, sha256, resolved }, ports.clock.now())
+  const undo = new UndoStack()
+  try {
+    await ports.store.create(record)
+    undo.push('create branch', () => abandon(ports, record.id))
+    const { bases, grants } = await ports.layers.prepare(record.id, request.bases, resolved)
+    const ready = await ports.store.move(record.id, 'ready', 'layers are made', { bases, grants, layers: 1 })
+    await ports.audit.record('fork', record.id, {
+      profile: resolved.name,
+      profileSha256: sha256,
+      bases: bases.map((base) => base.path),
+      requester: request.requester.uid,
+      command: request.command,
+    })
+    undo.keep()
+    return ready
+  } catch (error) {
+    await undo.unwind()
+    throw error
+  }
+}
+
+async function abandon(ports: Ports, id: string): Promise<void> {
+  await ports.store.move(id, 'discarding', 'it could not be prepared')
+  await ports.store.discard(id)
+}
+
+function newRecord(request: CreateRequest, profile: BranchRecord['profile'], now: Date): BranchRecord {
+  const at = now.toISOString()
+  return {
+    version: 1,
+    id: newBranchId(),
+    name: request.name,
+    state: 'preparing',
+    reason: 'being created',
+    createdAt: at,
+    updatedAt: at,
+    requester: request.requester,
+    bases: request.bases.map((path) => ({ path, dev: 0, filesystem: '', nested: [] })),
+    profile,
+    command: request.command,
+    cwd: request.cwd,
+    afterwards: request.afterwards,
+    layers: 0,
+    parent: null,
+    exit: null,
+    grants: [],
+    digest: null,
+    verdict: null,
+    commit: null,
+    extensions: {},
+  }
+}
+
+/** A feature that the profile requires and the host lacks is a refusal, never a weaker sandbox. */
+export function refuseMissingFeatures(profile: Profile, features: Features): void {
+  for (const name of profile.require) {
+    const row = features[name]
+    if (row.state === 'have') continue
+    throw new PuzzledError('feature-missing', `Profile "${profile.name}" requires ${name}: ${row.detail}`, {
+      ...(row.remedy === '' ? {} : { hint: row.remedy }),
+      data: { feature: name, state: row.state },
+    })
+  }
+}
+
+async function refuseTakenName(ports: Ports, name: string | null): Promise<void> {
+  if (name === null) return
+  if (!/^[a-z0-9][a-z0-9._-]{0,62}$/i.test(name))
+    throw new PuzzledError('usage', `"${name}" cannot be the name of a branch`, {
+      hint: 'Use letters, digits, dot, dash and underscore, at most 63, beginning with a letter or digit.',
+    })
+  for (const other of await ports.store.list())
+    if (other.name === name && other.state !== 'discarded' && other.state !== 'committed')
+      throw new PuzzledError('usage', `Branch ${other.id} is called "${name}" already`, {
+        hint: `Choose another name, or: puzzlectl discard ${name}`,
+      })
+}
+
+/** Limits of the command line may only be lower than the profile's. */
+export function narrowBudgets(profile: Profile, asked: Readonly<Record<string, number>>): Profile {
+  const limits: Partial<Record<BudgetKind, number>> = { ...profile.budgets.limits }
+  for (const [kind, value] of Object.entries(asked)) {
+    if (!isBudgetKind(kind))
+      throw new PuzzledError('usage', `There is no budget "${kind}"`, {
+        hint: `Known: ${BUDGET_KINDS.join(', ')}`,
+      })
+    const allowed = limits[kind]
+    if (allowed !== undefined && value > allowed)
+      throw new PuzzledError('usage', `Budget ${kind}=${value} is more than the profile's ${allowed}`, {
+        hint: `Profile "${profile.name}" sets the ceiling; ask for less or use another profile.`,
+      })
+    limits[kind] = value
+  }
+  return { ...profile, budgets: { ...profile.budgets, limits } }
+}
+
+const isBudgetKind = (text: string): text is BudgetKind => (BUDGET_KINDS as readonly string[]).includes(text)

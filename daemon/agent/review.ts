@@ -1,0 +1,82 @@
+import type { BranchRecord } from '../contract/branch.ts'
+import type { Changeset } from '../contract/changeset.ts'
+import type { Finding, Verdict } from '../contract/verdict.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import type { Ports } from './ports.ts'
+
+export interface Reviewed {
+  record: BranchRecord
+  changeset: Changeset
+  verdict: Verdict
+}
+
+/**
+ * Seals the branch, computes what it would change and asks the gate. Ends in `reviewing` with digest and verdict
+ * recorded; the caller decides what follows.
+ */
+export async function reviewBranch(ports: Ports, id: string): Promise<Reviewed> {
+  const before = await ports.store.read(id)
+  refuseRunning(before)
+  // Nothing may write while we look: processes that survived the agent are ended, its mounts are gone.
+  await ports.launcher.sweep(id)
+  const record = await ports.store.move(id, 'reviewing', 'the changes are being judged')
+  try {
+    const changeset = await ports.differ.diff(record)
+    const verdict = withAgentFailure(record, await judge(ports, record, changeset))
+    const judged = await ports.store.update(id, { digest: changeset.digest, verdict })
+    await ports.audit.record('verdict', id, {
+      digest: changeset.digest,
+      verdict: verdict.kind,
+      policies: verdict.policies,
+    })
+    ports.events.publish({
+      kind: 'verdict',
+      branch: id,
+      time: ports.clock.now().toISOString(),
+      verdict: verdict.kind,
+      digest: changeset.digest,
+    })
+    return { record: judged, changeset, verdict }
+  } catch (error) {
+    await ports.store.move(
+      id,
+      'stopped',
+      `it could not be judged: ${error instanceof Error ? error.message : error}`,
+    )
+    throw error
+  }
+}
+
+/** A verdict about another digest than the one asked for is no verdict. */
+export async function judge(ports: Ports, record: BranchRecord, changeset: Changeset): Promise<Verdict> {
+  const verdict = await ports.gate.evaluate(record, changeset)
+  if (verdict.digest !== changeset.digest)
+    throw new PuzzledError(
+      'policy-failed',
+      'The gate answered for another changeset than the one it was asked about',
+    )
+  return verdict
+}
+
+function refuseRunning(record: BranchRecord): void {
+  if (record.state === 'running' || record.state === 'frozen')
+    throw new PuzzledError('wrong-state', `Branch ${record.id} is ${record.state}`, {
+      hint: `Wait for it (puzzlectl wait ${record.id}) or end it (puzzlectl signal ${record.id} TERM).`,
+    })
+}
+
+/** What a failing agent left behind is not committed without a person, unless the profile says so. */
+function withAgentFailure(record: BranchRecord, verdict: Verdict): Verdict {
+  const exit = record.exit
+  if (exit === null || verdict.kind !== 'allow' || record.profile.resolved.gate.onAgentFailure === 'gate')
+    return verdict
+  if (exit.code === 0 && exit.cause === 'exited') return verdict
+  const how = exit.signal === null ? `with status ${exit.code ?? '?'}` : `by signal ${exit.signal}`
+  const finding: Finding = {
+    rule: 'agent-failed',
+    severity: 'medium',
+    message: `The agent ended ${how}; its changes may be half done`,
+    help: `Look at them: puzzlectl diff ${record.id}`,
+  }
+  return { ...verdict, kind: 'hold', hold: [...verdict.hold, finding] }
+}

@@ -1,0 +1,34 @@
+import type { AgentExit } from '../contract/branch.ts'
+import type { RunningAgent } from './ports.ts'
+
+interface Entry {
+  agent: RunningAgent
+  /** Settles when the exit is recorded in the store, not merely when the process is gone. */
+  stopped: Promise<AgentExit>
+}
+
+/** The agents that this process has started. A branch that is `running` in the store and not here belongs to nobody. */
+export class RunningAgents {
+  readonly #entries = new Map<string, Entry>()
+
+  add(id: string, agent: RunningAgent, stopped: Promise<AgentExit>): void {
+    this.#entries.set(id, { agent, stopped })
+    const remove = (): void => {
+      this.#entries.delete(id)
+    }
+    stopped.then(remove, remove)
+  }
+
+  find(id: string): RunningAgent | undefined {
+    return this.#entries.get(id)?.agent
+  }
+
+  /** Resolves at once for a branch that does not run here. */
+  async ended(id: string): Promise<void> {
+    await this.#entries.get(id)?.stopped
+  }
+
+  ids(): readonly string[] {
+    return [...this.#entries.keys()]
+  }
+}
