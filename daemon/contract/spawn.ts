@@ -8,6 +8,13 @@ export type SpawnArg =
   | Uint8Array
   /** The result (usually a descriptor) of an earlier entry that has this `store`. */
   | { readonly slot: string }
+  /** A NULL-ended array of addresses (argv, envp). Every element must end in NUL. */
+  | { readonly vector: readonly Uint8Array[] }
+  /** A structure that holds addresses of other byte arrays (a `sock_fprog`), written before the clone. */
+  | {
+      readonly struct: Uint8Array
+      readonly pointers: readonly { readonly offset: number; readonly to: Uint8Array }[]
+    }
   | null
 
 /**
@@ -26,7 +33,8 @@ export interface SpawnOp {
   readonly store?: string
   /**
    * Words inside a byte argument that receive a stored result before the call (a descriptor inside a struct).
-   * `arg` is the argument's index, `offset` the byte offset, the value is written as a 32-bit integer.
+   * `arg` is the argument's index, `offset` the byte offset in its bytes (or `struct`), the value is written as a
+   * 32-bit integer.
    */
   readonly patch?: readonly { readonly arg: number; readonly offset: number; readonly slot: string }[]
 }
@@ -57,3 +65,27 @@ export type SpawnResult =
       readonly result: number
       readonly errnoName: string
     }
+
+/**
+ * What `native/init.c` and the daemon agree on.
+ *
+ * Arguments: `puzzled-init STATUS FLAGS ARGV0 [ARG...]`. STATUS is the number of the descriptor that takes the records
+ * below; FLAGS is `t` when the agent takes descriptor 0 as its controlling terminal, else `-`. The environment is
+ * handed on untouched. ARGV0 without a slash is looked up in the environment's PATH, as `execvp` does.
+ *
+ * The agent starts in a session of its own with default signal dispositions and an empty mask; no descriptor above 2
+ * reaches it. init forwards TERM, INT, HUP, QUIT, USR1, USR2 and WINCH to the agent's process group, reaps, and ends
+ * when the agent has ended. When it is not PID 1 (an exec into a running branch: it stays outside the PID namespace
+ * that its child is born in) it does the same for its one child.
+ *
+ * Each record is 8 bytes, native byte order: `u32 kind, i32 value`.
+ */
+export const INIT_RECORD_BYTES = 8
+export const INIT_RECORDS = {
+  /** The agent runs; the value is its pid inside the namespace. */
+  started: 1,
+  /** `execve` failed; the value is errno (ENOENT: nothing in PATH either). No other record follows. */
+  execFailed: 2,
+  /** The agent ended; the value is the status as `wait4` gives it. */
+  ended: 3,
+} as const
