@@ -1,6 +1,6 @@
 import type { AgentExit, BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
-import type { ContentPair, Selection, SessionStdio } from '../contract/engine.ts'
+import type { CollectResult, ContentPair, Selection, SessionStdio } from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
 import type { Features } from '../contract/features.ts'
 import type { Profile } from '../contract/profile.ts'
@@ -161,4 +161,6 @@ export interface Ports {
   profiles: Profiles
   features: () => Promise<Features>
   clock: Clock
+  /** Applies retention to trash, reverse changesets and terminal records. */
+  collect(): Promise<CollectResult>
 }

@@ -1,0 +1,170 @@
+import type { BranchRecord, Requester } from '../contract/branch.ts'
+import type { Changeset } from '../contract/changeset.ts'
+import type {
+  AgentSession,
+  ApprovalRequest,
+  BranchSummary,
+  CollectResult,
+  ContentPair,
+  CreateRequest,
+  Engine,
+  EventFilter,
+  Outcome,
+  RunRequest,
+  Selection,
+  SignalResult,
+} from '../contract/engine.ts'
+import type { PuzzledEvent } from '../contract/events.ts'
+import type { FeatureRow } from '../contract/features.ts'
+import { FEATURE_NAMES } from '../contract/features.ts'
+import { KeyLock } from '../lib/key-lock.ts'
+import { approveBranch, rejectBranch } from './approve.ts'
+import { commitBranch } from './commit.ts'
+import { discardBranch } from './discard.ts'
+import type { EventStream } from './event-stream.ts'
+import { finishBranch } from './finish.ts'
+import { forkBranch } from './fork.ts'
+import { outcomeOf } from './outcome.ts'
+import type { Ports } from './ports.ts'
+import { revertCommit } from './revert.ts'
+import { reviewBranch } from './review.ts'
+import { RunningAgents } from './running.ts'
+import { freezeBranch, signalBranch, thawBranch } from './signal.ts'
+import { startAgent } from './start.ts'
+
+/** The engine in this process. Verbs on one branch run one after the other; branches do not wait for each other. */
+export class LocalEngine implements Engine {
+  readonly #ports: Ports
+  readonly #stream: EventStream
+  readonly #requester: Requester
+  readonly #running = new RunningAgents()
+  readonly #locks = new KeyLock<string>()
+  readonly #release: () => Promise<void>
+
+  constructor(ports: Ports, stream: EventStream, requester: Requester, release: () => Promise<void>) {
+    this.#ports = ports
+    this.#stream = stream
+    this.#requester = requester
+    this.#release = release
+  }
+
+  async create(request: CreateRequest): Promise<BranchRecord> {
+    return forkBranch(this.#ports, request)
+  }
+
+  async run(request: RunRequest): Promise<AgentSession> {
+    const record = await forkBranch(this.#ports, request)
+    const { agent, exited } = await startAgent(this.#ports, this.#running, record, request)
+    return {
+      id: record.id,
+      grants: agent.grants,
+      ...(agent.input === undefined ? {} : { input: agent.input }),
+      ...(agent.output === undefined ? {} : { output: agent.output }),
+      ...(agent.errors === undefined ? {} : { errors: agent.errors }),
+      exited,
+      resize: (columns, rows) => agent.resize?.(columns, rows),
+    }
+  }
+
+  finish(id: string): Promise<Outcome> {
+    return this.#on(id, (branch) => finishBranch(this.#ports, this.#running, branch))
+  }
+
+  async list(): Promise<readonly BranchSummary[]> {
+    const records = await this.#ports.store.list()
+    return records.map(summaryOf).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
+  }
+
+  async show(id: string): Promise<BranchRecord> {
+    return this.#ports.store.read(await this.#ports.store.resolve(id))
+  }
+
+  async changes(id: string): Promise<Changeset> {
+    return this.#ports.differ.diff(await this.show(id))
+  }
+
+  async content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {
+    return this.#ports.differ.content(await this.show(id), base, path, limit)
+  }
+
+  review(id: string): Promise<Outcome> {
+    return this.#on(id, async (branch) => {
+      const reviewed = await reviewBranch(this.#ports, branch)
+      const held = await this.#ports.store.move(branch, 'held', 'reviewed')
+      if (reviewed.verdict.kind === 'hold')
+        await this.#ports.approvals.request(held, reviewed.changeset, reviewed.verdict)
+      return outcomeOf(held, { changeset: reviewed.changeset })
+    })
+  }
+
+  commit(id: string, selection?: Selection): Promise<Outcome> {
+    return this.#on(id, (branch) => commitBranch(this.#ports, branch, selection ?? null))
+  }
+
+  approve(id: string, decision: ApprovalRequest): Promise<Outcome> {
+    return this.#on(id, (branch) => approveBranch(this.#ports, branch, decision))
+  }
+
+  reject(id: string, why: string): Promise<BranchRecord> {
+    const by = this.#requester
+    return this.#on(id, (branch) => rejectBranch(this.#ports, this.#running, branch, { by, why }))
+  }
+
+  async discard(id: string): Promise<BranchRecord> {
+    // Not behind the lock of the branch: discarding is also the way out of a `finish` that waits for a long agent.
+    return discardBranch(this.#ports, this.#running, await this.#ports.store.resolve(id))
+  }
+
+  revert(commit: string): Promise<Outcome> {
+    return this.#locks.run(commit, () => revertCommit(this.#ports, commit, this.#requester))
+  }
+
+  async signal(id: string, name: string): Promise<SignalResult> {
+    return signalBranch(this.#ports, this.#running, await this.#ports.store.resolve(id), name)
+  }
+
+  async freeze(id: string): Promise<BranchRecord> {
+    return freezeBranch(this.#ports, this.#running, await this.#ports.store.resolve(id))
+  }
+
+  async thaw(id: string): Promise<BranchRecord> {
+    return thawBranch(this.#ports, this.#running, await this.#ports.store.resolve(id))
+  }
+
+  events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent> {
+    return this.#stream.follow((event) => filter.branch === null || event.branch === filter.branch, signal)
+  }
+
+  async features(): Promise<readonly FeatureRow[]> {
+    const features = await this.#ports.features()
+    return FEATURE_NAMES.map((name) => features[name])
+  }
+
+  collect(): Promise<CollectResult> {
+    return this.#ports.collect()
+  }
+
+  close(): Promise<void> {
+    return this.#release()
+  }
+
+  async #on<Result>(text: string, work: (id: string) => Promise<Result>): Promise<Result> {
+    const id = await this.#ports.store.resolve(text)
+    return this.#locks.run(id, () => work(id))
+  }
+}
+
+function summaryOf(record: BranchRecord): BranchSummary {
+  return {
+    id: record.id,
+    name: record.name,
+    state: record.state,
+    reason: record.reason,
+    profile: record.profile.name,
+    command: record.command,
+    bases: record.bases.map((base) => base.path),
+    createdAt: record.createdAt,
+    updatedAt: record.updatedAt,
+    requester: record.requester.name,
+  }
+}

@@ -1,0 +1,51 @@
+import type { BranchRecord } from '../contract/branch.ts'
+import type { SignalResult } from '../contract/engine.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import type { Ports, RunningAgent } from './ports.ts'
+import type { RunningAgents } from './running.ts'
+
+/** Sends a named signal. STOP and CONT change the state of the branch; KILL tells the truth about survivors. */
+export async function signalBranch(
+  ports: Ports,
+  running: RunningAgents,
+  id: string,
+  name: string,
+): Promise<SignalResult> {
+  const signal = name.toUpperCase().replace(/^SIG/, '')
+  if (signal === 'STOP') {
+    await freezeBranch(ports, running, id)
+    return { terminated: 0, survivors: 0 }
+  }
+  if (signal === 'CONT') {
+    await thawBranch(ports, running, id)
+    return { terminated: 0, survivors: 0 }
+  }
+  const agent = await agentOf(ports, running, id)
+  await ports.audit.record('signal', id, { signal })
+  return agent.signal(signal)
+}
+
+export async function freezeBranch(ports: Ports, running: RunningAgents, id: string): Promise<BranchRecord> {
+  const agent = await agentOf(ports, running, id)
+  await agent.freeze()
+  return ports.store.move(id, 'frozen', 'frozen as asked')
+}
+
+export async function thawBranch(ports: Ports, running: RunningAgents, id: string): Promise<BranchRecord> {
+  const agent = await agentOf(ports, running, id)
+  const thawed = await ports.store.move(id, 'running', 'thawed as asked')
+  await agent.thaw()
+  return thawed
+}
+
+async function agentOf(ports: Ports, running: RunningAgents, id: string): Promise<RunningAgent> {
+  const record = await ports.store.read(id)
+  if (record.state !== 'running' && record.state !== 'frozen')
+    throw new PuzzledError('wrong-state', `Branch ${id} is ${record.state}; nothing runs in it`)
+  const agent = running.find(id)
+  if (agent === undefined)
+    throw new PuzzledError('wrong-state', `Branch ${id} is run by another process`, {
+      hint: 'Use the terminal that started it, or run the daemon: it holds all branches.',
+    })
+  return agent
+}
