@@ -19,7 +19,9 @@ export const LIFECYCLE_EVENTS = [
   'reject',
   'intent',
   'refused',
+  'conflict',
   'done',
+  'part',
   'undone',
   'stuck',
   'retry',
@@ -65,9 +67,15 @@ export const LIFECYCLE: Readonly<Record<LiveState, Row & { restarted: BranchStat
     restarted: 'held',
   },
   // Without INTENT the base is old. With INTENT on disk recovery raises `intent` first and goes on as committing.
-  staging: { intent: 'committing', refused: 'stopped', restarted: 'stopped' },
-  // INTENT is durable: the journal decides, forward where it can.
-  committing: { done: 'committed', undone: 'stopped', stuck: 'commit-stuck', restarted: 'committing' },
+  staging: { intent: 'committing', refused: 'stopped', conflict: 'held', restarted: 'stopped' },
+  // INTENT is durable: the journal decides, forward where it can. After a part landed the rest is still to be decided.
+  committing: {
+    done: 'committed',
+    part: 'stopped',
+    undone: 'stopped',
+    stuck: 'commit-stuck',
+    restarted: 'committing',
+  },
   // Neither forward nor back worked. A person looks first; `retry` follows the journal again.
   'commit-stuck': { retry: 'committing', restarted: 'commit-stuck' },
   discarding: { discarded: 'discarded', stuck: 'discard-stuck', restarted: 'discarding' },
