@@ -1,3 +1,4 @@
+// pure
 import type { ErrorCode } from '../contract/errors.ts'
 
 export interface ErrorDetails {
