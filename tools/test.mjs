@@ -1,0 +1,111 @@
+// `npm test`: everything that this machine can run, in one command, on a fresh Debian with only Node and npm.
+//   npm test [-- TIER...]           the named tiers only (unit crash root escape e2e)
+//   PUZZLED_MUST_RUN=1|TIER,TIER    a skip in these tiers is a failure
+// The last line is `N passed, N failed, N skipped`. The VM tier is a command of its own: `npm run test:vm`.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { installMissing } from './debian-packages.mjs'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const TIERS = {
+  unit: { folders: ['daemon', 'ctl', 'test'] },
+  crash: { folders: ['test/crash'] },
+  root: { folders: ['test/root'], rooms: true },
+  escape: { folders: ['test/escape'], rooms: true },
+  e2e: { folders: ['test/e2e'], rooms: true },
+}
+
+/** Why this machine cannot give test files rooms of their own, found by making one. */
+function noRooms() {
+  if (process.geteuid() !== 0) return 'needs root'
+  const tried = spawnSync('unshare', ['--mount', '--net', '--propagation', 'private', 'true'], {
+    encoding: 'utf8',
+  })
+  return tried.status === 0
+    ? undefined
+    : `needs new mount and network namespaces: ${tried.stderr || tried.error}`
+}
+
+const hasTests = (folder) =>
+  existsSync(root + folder) &&
+  readdirSync(root + folder, { recursive: true }).some((file) => file.endsWith('.test.ts'))
+
+/** Splits the tiers into those that run and lines for those that cannot. */
+function planTiers(names) {
+  const reason = noRooms()
+  const run = []
+  const skipped = []
+  for (const name of names) {
+    const { folders, rooms } = TIERS[name]
+    if (!folders.some(hasTests)) continue
+    if (rooms && reason !== undefined)
+      skipped.push({ tier: name, name: `the whole tier`, state: 'skipped', reason })
+    else run.push(name)
+  }
+  return { run, skipped }
+}
+
+function runVitest(tiers) {
+  const dir = mkdtempSync(join(tmpdir(), 'puzzled-test-'))
+  const results = join(dir, 'results.jsonl')
+  const projects = tiers.flatMap((name) => ['--project', name])
+  const reporters = ['--reporter=dot', '--reporter=./test/tier/reporter.ts']
+  const run = spawnSync('node_modules/.bin/vitest', ['run', '--passWithNoTests', ...projects, ...reporters], {
+    cwd: root,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      PUZZLED_TEST_RESULTS: results,
+      ...(process.stdout.isTTY ? {} : { FORCE_COLOR: '0' }),
+    },
+  })
+  const lines = existsSync(results) ? readFileSync(results, 'utf8').trim().split('\n').filter(Boolean) : []
+  rmSync(dir, { recursive: true, force: true })
+  return { status: run.status, results: lines.map((line) => JSON.parse(line)) }
+}
+
+/** Skips, one line per tier and reason: many tests usually miss the same thing. */
+function printSkips(skipped) {
+  const groups = new Map()
+  for (const line of skipped) {
+    const key = `${line.tier}: ${line.reason}`
+    groups.set(key, [...(groups.get(key) ?? []), line])
+  }
+  for (const [reason, lines] of groups) {
+    const names = lines.map((line) => line.name)
+    const shown = names.length > 3 ? [...names.slice(0, 3), `and ${names.length - 3} more`] : names
+    console.log(`skipped (not verified here) – ${reason}: ${shown.join('; ')}`)
+  }
+}
+
+const wanted = process.argv.slice(2)
+const unknown = wanted.filter((name) => !(name in TIERS))
+if (unknown.length > 0) {
+  console.error(`Unknown tier ${unknown.join(', ')}; there are ${Object.keys(TIERS).join(', ')}`)
+  process.exit(2)
+}
+installMissing(JSON.parse(readFileSync(`${root}test/packages.json`, 'utf8')).packages)
+const { run, skipped } = planTiers(wanted.length > 0 ? wanted : Object.keys(TIERS))
+const { status, results } = run.length > 0 ? runVitest(run) : { status: 0, results: [] }
+const all = [...results, ...skipped]
+const count = (state) => all.filter((line) => line.state === state).length
+
+for (const line of all.filter((entry) => entry.state === 'failed'))
+  console.log(`failed – ${line.tier}: ${line.file} ${line.name}\n  ${line.reason.split('\n')[0]}`)
+printSkips(all.filter((line) => line.state === 'skipped'))
+const must = (process.env.PUZZLED_MUST_RUN ?? '').split(',')
+const demanded = all.filter(
+  (line) => line.state === 'skipped' && (must.includes('1') || must.includes(line.tier)),
+)
+if (demanded.length > 0) console.log(`${demanded.length} skipped tests had to run (PUZZLED_MUST_RUN)`)
+const failed = count('failed') + demanded.length
+// A runner that fails without naming a test has failed all the same.
+const silent = status !== 0 && count('failed') === 0 ? 1 : 0
+if (silent) console.log(`The test runner ended with status ${status}`)
+process.exitCode = failed + silent > 0 ? 1 : 0
+console.log(
+  `${count('passed')} passed, ${failed + silent} failed, ${count('skipped') - demanded.length} skipped`,
+)
