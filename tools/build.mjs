@@ -1,10 +1,11 @@
 // Bundles the entry points into dist/: few files to open is what makes `puzzlectl` start quickly.
 // Everything is bundled except koffi, which is a native module and must stay a package.
-import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
 
 /** Entry points by output name. A `*.worker.ts` anywhere below daemon/ becomes dist/workers/<name>.js. */
 function entries() {
@@ -27,6 +28,7 @@ if (Object.keys(input).length > 0) {
     external: ['koffi'],
     logLevel: 'warn',
     checks: { eval: false },
+    transform: { define: { 'process.env.PUZZLED_BUILD_VERSION': JSON.stringify(version) } },
   })
   rmSync(`${root}dist`, { recursive: true, force: true })
   await bundle.write({

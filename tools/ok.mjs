@@ -16,7 +16,7 @@ for (const [name, command, args] of checks) {
   const run = spawnSync(command, args, {
     cwd: root,
     encoding: 'utf8',
-    env: { ...process.env, FORCE_COLOR: '0' },
+    env: { ...process.env, NO_COLOR: '1' },
   })
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
   const good = run.status === 0

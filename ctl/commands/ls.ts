@@ -1,0 +1,17 @@
+import { isTerminal } from '../../daemon/contract/states.ts'
+import { jsonText } from '../json.ts'
+import { branchTable } from '../render/branches.ts'
+import { flagOption, type VerbRun } from '../verb.ts'
+
+export const run: VerbRun = async (context, _args, options) => {
+  const engine = await context.engine()
+  const all = await engine.list()
+  const branches = flagOption(options, 'all') ? all : all.filter((branch) => !isTerminal(branch.state))
+  if (context.json) await context.print(jsonText(branches))
+  else if (branches.length > 0) await context.print(branchTable(branches, Date.now(), context.paint))
+  else
+    await context.printError(
+      all.length === 0 ? 'No branches yet.\n' : 'No open branches (--all shows the others).\n',
+    )
+  return 0
+}

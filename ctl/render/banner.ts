@@ -1,0 +1,66 @@
+// pure
+import type { Outcome } from '../../daemon/contract/engine.ts'
+import type { Paint } from './paint.ts'
+import { bytesText } from './sizes.ts'
+import { visibleLine } from './visible.ts'
+
+/** How much of an id is shown in commands to type; ten random letters are told apart by far fewer. */
+const SHORT_ID = 6
+
+/** `+3 ~2 -1, 2 queued requests`, or `no changes`. */
+export function changesText(outcome: Pick<Outcome, 'totals' | 'requests'>): string {
+  const { additions, modifications, deletions, bytes } = outcome.totals
+  const parts: string[] = []
+  if (additions + modifications + deletions > 0)
+    parts.push(`+${additions} ~${modifications} -${deletions} (${bytesText(bytes)})`)
+  if (outcome.requests > 0)
+    parts.push(`${outcome.requests} queued request${outcome.requests === 1 ? '' : 's'}`)
+  return parts.length === 0 ? 'no changes' : parts.join(', ')
+}
+
+/** The lines at the end of `run`: which branch, what changed, what was decided, what to type next. */
+export function bannerText(outcome: Outcome, paint: Paint): string {
+  const id = outcome.name ?? outcome.branch.slice(0, SHORT_ID)
+  const head = `${paint.bold('puzzled:')} branch ${id}: ${changesText(outcome)}; ${verdictText(outcome, paint)}`
+  const lines = [head]
+  for (const { path, message } of outcome.warnings.slice(0, 5))
+    lines.push(`  ${paint.yellow('warning')} ${visibleLine(path)}: ${visibleLine(message)}`)
+  for (const { path, message } of outcome.conflicts.slice(0, 5))
+    lines.push(`  ${paint.red('conflict')} ${visibleLine(path)}: ${visibleLine(message)}`)
+  for (const line of findingLines(outcome, paint)) lines.push(line)
+  const next = nextCommands(outcome, id)
+  if (next !== '') lines.push(`  ${paint.dim('next:')} ${next}`)
+  return `${lines.join('\n')}\n`
+}
+
+function verdictText(outcome: Outcome, paint: Paint): string {
+  if (outcome.state === 'committed') return paint.green(`committed as ${outcome.commit ?? '?'}`)
+  if (outcome.state === 'commit-stuck') return paint.red(`STUCK: ${visibleLine(outcome.reason)}`)
+  if (outcome.conflicts.length > 0) return paint.red(`conflict, nothing was committed`)
+  if (outcome.state === 'discarded')
+    return outcome.reason === 'nothing was changed' ? 'nothing to commit' : 'discarded'
+  if (outcome.verdict?.kind === 'deny') return paint.red('denied by policy, nothing was committed')
+  if (outcome.state === 'held') return paint.yellow(`held: ${visibleLine(outcome.reason)}`)
+  return `${outcome.state}: ${visibleLine(outcome.reason)}`
+}
+
+function findingLines(outcome: Outcome, paint: Paint): string[] {
+  if (outcome.verdict === null || outcome.state === 'committed') return []
+  const findings = [...outcome.verdict.deny, ...outcome.verdict.hold]
+  const lines = findings.slice(0, 5).map((finding) => {
+    const where = finding.path === undefined ? '' : ` ${visibleLine(finding.path)}:`
+    return `  ${paint.yellow(finding.rule)}${where} ${visibleLine(finding.message)}`
+  })
+  if (findings.length > 5) lines.push(`  … and ${findings.length - 5} more findings`)
+  return lines
+}
+
+function nextCommands(outcome: Outcome, id: string): string {
+  if (outcome.state === 'committed') return `puzzlectl revert ${outcome.commit ?? ''}`
+  if (outcome.conflicts.length > 0)
+    return `puzzlectl diff ${id} | puzzlectl rebase ${id} | puzzlectl discard ${id}`
+  if (outcome.state === 'commit-stuck') return `puzzlectl show ${id}`
+  if (outcome.state !== 'held' && outcome.state !== 'stopped') return ''
+  if (outcome.verdict?.kind === 'deny') return `puzzlectl diff ${id} | puzzlectl discard ${id}`
+  return `puzzlectl diff ${id} | puzzlectl approve ${id} | puzzlectl reject ${id}`
+}

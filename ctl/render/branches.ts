@@ -1,0 +1,60 @@
+// pure
+import type { BranchRecord } from '../../daemon/contract/branch.ts'
+import { type BranchSummary, findingsOf } from '../../daemon/contract/engine.ts'
+import { columnsText } from './columns.ts'
+import type { Paint } from './paint.ts'
+import { agoText } from './sizes.ts'
+import { visibleLine } from './visible.ts'
+
+const commandText = (command: readonly string[]): string => visibleLine(command.join(' ')).slice(0, 60)
+
+export function branchTable(branches: readonly BranchSummary[], now: number, paint: Paint): string {
+  const rows = branches.map((branch) => [
+    branch.id,
+    branch.name ?? '-',
+    branch.state,
+    agoText(now - Date.parse(branch.createdAt)),
+    visibleLine(branch.bases.join(' ')),
+    commandText(branch.command),
+  ])
+  return columnsText(['ID', 'NAME', 'STATE', 'AGE', 'BASE', 'COMMAND'], rows, paint)
+}
+
+/** Everything that a person needs to decide, most important first. */
+export function branchDetails(record: BranchRecord, paint: Paint): string {
+  const lines: string[] = []
+  const add = (label: string, value: string): void =>
+    void lines.push(`${paint.dim(label.padStart(10))}  ${value}`)
+  add('branch', `${record.id}${record.name === null ? '' : ` (${record.name})`}`)
+  add('state', `${paint.bold(record.state)}: ${visibleLine(record.reason)}`)
+  add('command', commandText(record.command))
+  for (const base of record.bases) add('base', `${visibleLine(base.path)} (${base.filesystem})`)
+  add('profile', `${record.profile.name} (sha256 ${record.profile.sha256.slice(0, 12)})`)
+  add('requester', `${record.requester.name} (uid ${record.requester.uid})`)
+  if (record.exit !== null) add('exit', exitText(record.exit))
+  if (record.digest !== null) add('digest', record.digest)
+  if (record.commit !== null) add('commit', `${record.commit.id} at ${record.commit.at}`)
+  for (const line of verdictLines(record, paint)) add('', line)
+  for (const grant of record.grants)
+    if (!grant.full)
+      add('granted', `${paint.yellow(grant.what)}: asked for ${grant.requested}, got ${grant.granted}`)
+  return `${lines.join('\n')}\n`
+}
+
+function exitText(exit: NonNullable<BranchRecord['exit']>): string {
+  const how = exit.signal === null ? `status ${exit.code ?? '?'}` : `signal ${exit.signal}`
+  return exit.cause === 'exited' || exit.cause === 'signal' ? how : `${how} (${exit.cause})`
+}
+
+function verdictLines(record: BranchRecord, paint: Paint): string[] {
+  if (record.verdict === null) return []
+  const lines = [
+    `${paint.bold(`verdict: ${record.verdict.kind}`)}${record.verdict.shadow ? ' (shadow)' : ''}`,
+  ]
+  for (const finding of findingsOf(record.verdict)) {
+    const where = finding.path === undefined ? '' : ` ${visibleLine(finding.path)}:`
+    lines.push(`${paint.yellow(finding.rule)} [${finding.severity}]${where} ${visibleLine(finding.message)}`)
+    if (finding.help !== undefined) lines.push(`  ${paint.dim(visibleLine(finding.help))}`)
+  }
+  return lines
+}

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import type { Requester } from '../daemon/contract/branch.ts'
+
+/**
+ * Who asks. Under sudo that is the person who typed it, not root: a path is only committed if that person could
+ * have written it. Root can drop to anybody, so believing root's SUDO_UID gives nobody a right.
+ */
+export function requester(env: NodeJS.ProcessEnv = process.env): Requester {
+  const uid = process.getuid?.() ?? 0
+  const sudo = Number(env.SUDO_UID)
+  if (uid === 0 && Number.isInteger(sudo) && sudo > 0) {
+    const gid = Number(env.SUDO_GID)
+    const name = env.SUDO_USER ?? String(sudo)
+    return { uid: sudo, gid, groups: groupsOf(name, gid), name }
+  }
+  const { username, gid } = userInfo()
+  return { uid, gid, groups: process.getgroups?.() ?? [gid], name: username }
+}
+
+/** Supplementary groups of a local user; Node offers no getgrouplist(3). */
+function groupsOf(name: string, gid: number): number[] {
+  const groups = new Set([gid])
+  for (const line of readFileSync('/etc/group', 'utf8').split('\n')) {
+    const [, , id, members] = line.split(':')
+    if (members?.split(',').includes(name) === true) groups.add(Number(id))
+  }
+  return [...groups].sort((a, b) => a - b)
+}

@@ -1,0 +1,2 @@
+/** Put in by the build; only code that was never built has none. */
+export const VERSION = process.env.PUZZLED_BUILD_VERSION ?? 'unbuilt'
