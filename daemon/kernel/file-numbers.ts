@@ -1,0 +1,158 @@
+import { constants } from 'node:fs'
+
+/** System call numbers of the file calls, by Node's name of the architecture. Both ABIs are 64-bit little endian. */
+const TABLES = {
+  x64: {
+    close: 3,
+    lseek: 8,
+    ioctl: 16,
+    pread64: 17,
+    pwrite64: 18,
+    fsync: 74,
+    fdatasync: 75,
+    ftruncate: 77,
+    fchmod: 91,
+    fchown: 93,
+    fstatfs: 138,
+    umount2: 166,
+    quotactl: 179,
+    setxattr: 188,
+    lsetxattr: 189,
+    fsetxattr: 190,
+    getxattr: 191,
+    lgetxattr: 192,
+    fgetxattr: 193,
+    listxattr: 194,
+    llistxattr: 195,
+    flistxattr: 196,
+    removexattr: 197,
+    lremovexattr: 198,
+    fremovexattr: 199,
+    getdents64: 217,
+    openat: 257,
+    mkdirat: 258,
+    mknodat: 259,
+    fchownat: 260,
+    unlinkat: 263,
+    linkat: 265,
+    symlinkat: 266,
+    readlinkat: 267,
+    fchmodat: 268,
+    utimensat: 280,
+    fallocate: 285,
+    syncfs: 306,
+    renameat2: 316,
+    copy_file_range: 326,
+    statx: 332,
+  },
+  arm64: {
+    close: 57,
+    lseek: 62,
+    ioctl: 29,
+    pread64: 67,
+    pwrite64: 68,
+    fsync: 82,
+    fdatasync: 83,
+    ftruncate: 46,
+    fchmod: 52,
+    fchown: 55,
+    fstatfs: 44,
+    umount2: 39,
+    quotactl: 60,
+    setxattr: 5,
+    lsetxattr: 6,
+    fsetxattr: 7,
+    getxattr: 8,
+    lgetxattr: 9,
+    fgetxattr: 10,
+    listxattr: 11,
+    llistxattr: 12,
+    flistxattr: 13,
+    removexattr: 14,
+    lremovexattr: 15,
+    fremovexattr: 16,
+    getdents64: 61,
+    openat: 56,
+    mkdirat: 34,
+    mknodat: 33,
+    fchownat: 54,
+    unlinkat: 35,
+    linkat: 37,
+    symlinkat: 36,
+    readlinkat: 78,
+    fchmodat: 53,
+    utimensat: 88,
+    fallocate: 47,
+    syncfs: 267,
+    renameat2: 276,
+    copy_file_range: 285,
+    statx: 291,
+  },
+} as const
+
+/** Calls that are newer than the unified table: the same number everywhere. */
+const UNIFIED = {
+  open_tree: 428,
+  move_mount: 429,
+  fsopen: 430,
+  fsconfig: 431,
+  fsmount: 432,
+  fspick: 433,
+  openat2: 437,
+  faccessat2: 439,
+  mount_setattr: 442,
+  quotactl_fd: 443,
+} as const
+
+const architecture = process.arch === 'arm64' ? 'arm64' : 'x64'
+export const NR = { ...TABLES[architecture], ...UNIFIED }
+
+/** Flags of open(2). The two that libuv does not name are equal on both architectures. */
+export const O = {
+  RDONLY: constants.O_RDONLY,
+  WRONLY: constants.O_WRONLY,
+  RDWR: constants.O_RDWR,
+  CREAT: constants.O_CREAT,
+  EXCL: constants.O_EXCL,
+  TRUNC: constants.O_TRUNC,
+  APPEND: constants.O_APPEND,
+  NONBLOCK: constants.O_NONBLOCK,
+  NOCTTY: constants.O_NOCTTY,
+  NOFOLLOW: constants.O_NOFOLLOW,
+  DIRECTORY: constants.O_DIRECTORY,
+  CLOEXEC: 0o2000000,
+  PATH: 0o10000000,
+} as const
+
+export const RESOLVE = {
+  NO_XDEV: 0x01,
+  NO_MAGICLINKS: 0x02,
+  NO_SYMLINKS: 0x04,
+  BENEATH: 0x08,
+  IN_ROOT: 0x10,
+} as const
+
+export const AT = {
+  FDCWD: -100,
+  SYMLINK_NOFOLLOW: 0x100,
+  REMOVEDIR: 0x200,
+  SYMLINK_FOLLOW: 0x400,
+  NO_AUTOMOUNT: 0x800,
+  EMPTY_PATH: 0x1000,
+  EACCESS: 0x200,
+  RECURSIVE: 0x8000,
+} as const
+
+export const RENAME = { NOREPLACE: 1, EXCHANGE: 2, WHITEOUT: 4 } as const
+
+/** The type bits of a mode. */
+export const S = {
+  IFMT: 0o170000,
+  IFSOCK: 0o140000,
+  IFLNK: 0o120000,
+  IFREG: 0o100000,
+  IFBLK: 0o060000,
+  IFDIR: 0o040000,
+  IFCHR: 0o020000,
+  IFIFO: 0o010000,
+} as const

@@ -1,0 +1,91 @@
+import { addressOf, cstring, KernelError, trySyscall } from './ffi.ts'
+import { AT, NR, S } from './file-numbers.ts'
+
+/** What statx tells of one inode. Times are exact; `dev` is spelled like Node's `fs.Stats.dev`. */
+export interface Stat {
+  /** Type and permission bits. */
+  mode: number
+  nlink: number
+  uid: number
+  gid: number
+  dev: number
+  ino: number
+  size: number
+  /** 512-byte blocks in use: fewer than the size needs means holes. */
+  blocks: number
+  rdevMajor: number
+  rdevMinor: number
+  mtimeNs: bigint
+  ctimeNs: bigint
+  mountId: number
+}
+
+const BASIC_STATS = 0x7ff
+const MNT_ID = 0x1000
+const buffer = Buffer.alloc(256)
+const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength)
+const EMPTY = cstring('')
+
+/** The inode of a name; a symlink itself, never its target. */
+export function statAt(dir: number, name: Uint8Array | string): Stat {
+  const path = cstring(name)
+  const result = statx(dir, path, AT.SYMLINK_NOFOLLOW)
+  if (result < 0) throw new KernelError('statx', -result, [dir, path])
+  return decode()
+}
+
+/** The same; undefined where there is nothing. Only ENOENT and ENOTDIR mean nothing. */
+export function tryStatAt(dir: number, name: Uint8Array | string): Stat | undefined {
+  const path = cstring(name)
+  const result = statx(dir, path, AT.SYMLINK_NOFOLLOW)
+  if (result === 0) return decode()
+  if (result === -2 || result === -20) return undefined
+  throw new KernelError('statx', -result, [dir, path])
+}
+
+/** The inode of a descriptor, O_PATH ones included. */
+export function statFd(fd: number): Stat {
+  const result = statx(fd, EMPTY, AT.EMPTY_PATH)
+  if (result < 0) throw new KernelError('statx', -result, [fd])
+  return decode()
+}
+
+function statx(dir: number, path: Uint8Array, flags: number): number {
+  // SAFETY: writes 256 bytes of struct statx into the module's buffer, which is decoded before any other call of
+  // this thread; each worker has its own module instance and so its own buffer.
+  return trySyscall(NR.statx, dir, path, flags | AT.NO_AUTOMOUNT, BASIC_STATS | MNT_ID, addressOf(buffer))
+}
+
+const time = (at: number): bigint =>
+  view.getBigInt64(at, true) * 1_000_000_000n + BigInt(view.getUint32(at + 8, true))
+
+const word64 = (at: number): number => view.getUint32(at + 4, true) * 4_294_967_296 + view.getUint32(at, true)
+
+function decode(): Stat {
+  return {
+    mode: view.getUint16(28, true),
+    nlink: view.getUint32(16, true),
+    uid: view.getUint32(20, true),
+    gid: view.getUint32(24, true),
+    dev: makedev(view.getUint32(136, true), view.getUint32(140, true)),
+    ino: word64(32),
+    size: word64(40),
+    blocks: word64(48),
+    rdevMajor: view.getUint32(128, true),
+    rdevMinor: view.getUint32(132, true),
+    mtimeNs: time(112),
+    ctimeNs: time(96),
+    mountId: word64(144),
+  }
+}
+
+/** glibc's encoding of a device number. */
+const makedev = (major: number, minor: number): number =>
+  Math.floor(major / 0x1000) * 0x1000_0000_0000 +
+  Math.floor(minor / 0x100) * 0x10_0000 +
+  (major & 0xfff) * 0x100 +
+  (minor & 0xff)
+
+export const isDirectory = (stat: { mode: number }): boolean => (stat.mode & S.IFMT) === S.IFDIR
+export const isFile = (stat: { mode: number }): boolean => (stat.mode & S.IFMT) === S.IFREG
+export const isSymlink = (stat: { mode: number }): boolean => (stat.mode & S.IFMT) === S.IFLNK
