@@ -1,0 +1,167 @@
+// pure
+import { createHash } from 'node:crypto'
+
+/** RFC 6962 hashing: leaves and nodes are hashed with different prefixes, so that neither can pass for the other. */
+
+export const leafHash = (data: Uint8Array): Buffer => createHash('sha256').update(LEAF).update(data).digest()
+const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer =>
+  createHash('sha256').update(NODE).update(left).update(right).digest()
+
+const LEAF = Buffer.from([0])
+const NODE = Buffer.from([1])
+
+/** The root of an empty tree is the hash of nothing. */
+const emptyRoot = (): Buffer => createHash('sha256').digest()
+
+/**
+ * A tree that only grows, in memory that grows with the logarithm of its size: the roots of its full subtrees, the
+ * largest first. This is all that is needed to append and to state the root.
+ */
+export class GrowingTree {
+  #size: number
+  readonly #edge: Buffer[]
+
+  constructor(size = 0, edge: readonly Uint8Array[] = []) {
+    if (edge.length !== countOnes(size))
+      throw new RangeError(`A tree of ${size} leaves does not have ${edge.length} edge hashes`)
+    this.#size = size
+    this.#edge = edge.map((hash) => Buffer.from(hash))
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  edge(): readonly Buffer[] {
+    return [...this.#edge]
+  }
+
+  append(leaf: Buffer): void {
+    let hash = leaf
+    // One merge for each full subtree that this leaf completes: the trailing ones of the old size.
+    for (let rest = this.#size; rest % 2 === 1; rest = Math.floor(rest / 2)) {
+      const left = this.#edge.pop()
+      if (left !== undefined) hash = nodeHash(left, hash)
+    }
+    this.#edge.push(hash)
+    this.#size++
+  }
+
+  root(): Buffer {
+    let hash: Buffer | undefined
+    for (let at = this.#edge.length - 1; at >= 0; at--) {
+      const left = this.#edge[at]
+      if (left !== undefined) hash = hash === undefined ? left : nodeHash(left, hash)
+    }
+    return hash ?? emptyRoot()
+  }
+}
+
+function countOnes(size: number): number {
+  let ones = 0
+  for (let rest = size; rest > 0; rest = Math.floor(rest / 2)) ones += rest % 2
+  return ones
+}
+
+export function rootOf(leaves: readonly Buffer[]): Buffer {
+  const tree = new GrowingTree()
+  for (const leaf of leaves) tree.append(leaf)
+  return tree.root()
+}
+
+/** Largest power of two below `size`; size ≥ 2. */
+function split(size: number): number {
+  let half = 1
+  while (half * 2 < size) half *= 2
+  return half
+}
+
+/** Audit path of leaf `index`, from the leaf's sibling up to the root (RFC 6962, 2.1.1). */
+export function inclusionProof(leaves: readonly Buffer[], index: number): Buffer[] {
+  if (index < 0 || index >= leaves.length)
+    throw new RangeError(`There is no leaf ${index} in a tree of ${leaves.length}`)
+  if (leaves.length === 1) return []
+  const half = split(leaves.length)
+  return index < half
+    ? [...inclusionProof(leaves.slice(0, half), index), rootOf(leaves.slice(half))]
+    : [...inclusionProof(leaves.slice(half), index - half), rootOf(leaves.slice(0, half))]
+}
+
+/** RFC 9162, 2.1.3.2: recomputes the root from a leaf hash and its audit path. */
+export function provesInclusion(
+  leaf: Uint8Array,
+  index: number,
+  size: number,
+  proof: readonly Uint8Array[],
+  root: Uint8Array,
+): boolean {
+  if (index < 0 || index >= size) return false
+  let position = index
+  let last = size - 1
+  let hash: Uint8Array = leaf
+  for (const sibling of proof) {
+    if (last === 0) return false
+    if (position % 2 === 1 || position === last) {
+      hash = nodeHash(sibling, hash)
+      while (position % 2 === 0 && position !== 0) {
+        position = Math.floor(position / 2)
+        last = Math.floor(last / 2)
+      }
+    } else hash = nodeHash(hash, sibling)
+    position = Math.floor(position / 2)
+    last = Math.floor(last / 2)
+  }
+  return last === 0 && Buffer.from(hash).equals(root)
+}
+
+/** Proof that the tree of the first `size` leaves is a prefix of this one (RFC 6962, 2.1.2). */
+export function consistencyProof(leaves: readonly Buffer[], size: number): Buffer[] {
+  if (size <= 0 || size > leaves.length)
+    throw new RangeError(`${size} is not a size between 1 and ${leaves.length}`)
+  return subProof(leaves, size, true)
+}
+
+function subProof(leaves: readonly Buffer[], size: number, whole: boolean): Buffer[] {
+  if (size === leaves.length) return whole ? [] : [rootOf(leaves)]
+  const half = split(leaves.length)
+  return size <= half
+    ? [...subProof(leaves.slice(0, half), size, whole), rootOf(leaves.slice(half))]
+    : [...subProof(leaves.slice(half), size - half, false), rootOf(leaves.slice(0, half))]
+}
+
+export interface TreeHead {
+  size: number
+  root: Uint8Array
+}
+
+/** RFC 9162, 2.1.4.2: whether `proof` shows that `after` grew out of `before`. */
+export function provesConsistency(before: TreeHead, after: TreeHead, proof: readonly Uint8Array[]): boolean {
+  if (before.size <= 0 || before.size > after.size) return false
+  if (before.size === after.size) return proof.length === 0 && Buffer.from(before.root).equals(after.root)
+  const isPower = countOnes(before.size) === 1
+  const path = isPower ? [before.root, ...proof] : [...proof]
+  let position = before.size - 1
+  let last = after.size - 1
+  while (position % 2 === 1) {
+    position = Math.floor(position / 2)
+    last = Math.floor(last / 2)
+  }
+  const first = path[0]
+  if (first === undefined) return false
+  let old: Uint8Array = first
+  let now: Uint8Array = first
+  for (const node of path.slice(1)) {
+    if (last === 0) return false
+    if (position % 2 === 1 || position === last) {
+      old = nodeHash(node, old)
+      now = nodeHash(node, now)
+      while (position % 2 === 0 && position !== 0) {
+        position = Math.floor(position / 2)
+        last = Math.floor(last / 2)
+      }
+    } else now = nodeHash(now, node)
+    position = Math.floor(position / 2)
+    last = Math.floor(last / 2)
+  }
+  return last === 0 && Buffer.from(old).equals(before.root) && Buffer.from(now).equals(after.root)
+}
