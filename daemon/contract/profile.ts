@@ -61,6 +61,10 @@ export interface NetworkRule {
   class: RequestClass
   /** POST bodies on these paths are reads (GraphQL queries, JSON-RPC reads). */
   readBody?: 'graphql' | 'json-rpc'
+  /** Globs of JSON-RPC methods that are reads; without it no JSON-RPC call is one. */
+  readMethods?: readonly string[]
+  /** Addresses or CIDRs outside the public ranges that these hosts may resolve to. Metadata services never. */
+  addresses?: readonly string[]
   tls: 'intercept' | 'tunnel'
   budget: { requests?: number; bytes?: number }
   /** Request headers that may leave; undefined = the default list. */
