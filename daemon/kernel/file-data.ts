@@ -1,11 +1,11 @@
 import { KernelError, syscall, trySyscall } from './ffi.ts'
-import { NR } from './file-numbers.ts'
+import { statfs } from './uapi/mount.ts'
+import { SEEK_DATA, SEEK_HOLE } from './uapi/open.ts'
+import { FICLONE } from './uapi/quota.ts'
+import { NR } from './uapi/syscalls.ts'
 
 /** Bytes of open files: copying, holes and durability. SAFETY of every call: ints and buffers that outlive it. */
 
-const FICLONE = 0x40049409
-const SEEK_DATA = 3
-const SEEK_HOLE = 4
 const EOF = -6
 
 /** Shares the blocks of `from` with `to`; false where the filesystem cannot. */
@@ -112,18 +112,18 @@ const TYPES: Readonly<Record<number, string>> = {
 
 /** fstatfs: the type and the room of the filesystem, and how this mount of it is restricted. */
 export function fstatfs(fd: number): FilesystemFacts {
-  const buffer = Buffer.alloc(120)
+  const buffer = Buffer.alloc(statfs.size)
   // SAFETY: struct statfs is 120 bytes on both architectures; the buffer lives here.
   syscall('fstatfs', NR.fstatfs, fd, buffer)
   const word = (at: number): number => Number(buffer.readBigUInt64LE(at))
-  const magic = buffer.readUInt32LE(0)
-  const flags = word(80)
+  const magic = buffer.readUInt32LE(statfs.f_type)
+  const flags = word(statfs.f_flags)
   return {
     type: TYPES[magic] ?? `0x${magic.toString(16)}`,
-    blockSize: word(8),
-    blocksTotal: word(16),
-    blocksFree: word(32),
-    filesFree: word(48),
+    blockSize: word(statfs.f_bsize),
+    blocksTotal: word(statfs.f_blocks),
+    blocksFree: word(statfs.f_bavail),
+    filesFree: word(statfs.f_ffree),
     readOnly: (flags & 1) !== 0,
     nosuid: (flags & 2) !== 0,
     nodev: (flags & 4) !== 0,

@@ -1,5 +1,6 @@
 import { KernelError, trySyscall } from './ffi.ts'
-import { NR, S } from './file-numbers.ts'
+import { S } from './file-numbers.ts'
+import { NR } from './uapi/syscalls.ts'
 
 export interface DirEntry {
   /** Exactly the bytes that the filesystem holds. */

@@ -1,5 +1,7 @@
 import { cstring, KernelError, syscall, trySyscall } from './ffi.ts'
-import { AT, NR, O, RENAME, RESOLVE } from './file-numbers.ts'
+import { AT, O, RENAME, RESOLVE } from './file-numbers.ts'
+import { UTIME_OMIT } from './uapi/open.ts'
+import { NR } from './uapi/syscalls.ts'
 
 /**
  * Names below directory descriptors. Nothing here takes a path from the root except `openRoot`: a walk holds the
@@ -149,8 +151,6 @@ export function fchown(fd: number, uid: number, gid: number): void {
   syscall('fchown', NR.fchown, fd, uid, gid)
 }
 
-const UTIME_OMIT = 0x3ffffffen
-
 /** Nanoseconds since the epoch; undefined leaves a time as it is. A symlink itself is changed. */
 export function utimensat(dir: number, name: Name, mtimeNs: bigint | undefined, atimeNs?: bigint): void {
   const times = timespecs(atimeNs, mtimeNs)
@@ -167,7 +167,7 @@ export function futimens(fd: number, mtimeNs: bigint | undefined, atimeNs?: bigi
 function timespecs(...times: (bigint | undefined)[]): Buffer {
   const buffer = Buffer.alloc(32)
   times.forEach((time, index) => {
-    const nanoseconds = time === undefined ? UTIME_OMIT : ((time % BILLION) + BILLION) % BILLION
+    const nanoseconds = time === undefined ? BigInt(UTIME_OMIT) : ((time % BILLION) + BILLION) % BILLION
     const seconds = time === undefined ? 0n : (time - nanoseconds) / BILLION
     buffer.writeBigInt64LE(seconds, index * 16)
     buffer.writeBigInt64LE(nanoseconds, index * 16 + 8)

@@ -1,5 +1,7 @@
 import { addressOf, cstring, KernelError, trySyscall } from './ffi.ts'
-import { AT, NR, S } from './file-numbers.ts'
+import { AT, S } from './file-numbers.ts'
+import { statx as layout, STATX_BASIC_STATS, STATX_MNT_ID } from './uapi/open.ts'
+import { NR } from './uapi/syscalls.ts'
 
 /** What statx tells of one inode. Times are exact; `dev` is spelled like Node's `fs.Stats.dev`. */
 export interface Stat {
@@ -20,9 +22,8 @@ export interface Stat {
   mountId: number
 }
 
-const BASIC_STATS = 0x7ff
-const MNT_ID = 0x1000
-const buffer = Buffer.alloc(256)
+const WANTED = STATX_BASIC_STATS | STATX_MNT_ID
+const buffer = Buffer.alloc(layout.size)
 const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength)
 const EMPTY = cstring('')
 
@@ -53,7 +54,7 @@ export function statFd(fd: number): Stat {
 function statx(dir: number, path: Uint8Array, flags: number): number {
   // SAFETY: writes 256 bytes of struct statx into the module's buffer, which is decoded before any other call of
   // this thread; each worker has its own module instance and so its own buffer.
-  return trySyscall(NR.statx, dir, path, flags | AT.NO_AUTOMOUNT, BASIC_STATS | MNT_ID, addressOf(buffer))
+  return trySyscall(NR.statx, dir, path, flags | AT.NO_AUTOMOUNT, WANTED, addressOf(buffer))
 }
 
 const time = (at: number): bigint =>
@@ -63,19 +64,19 @@ const word64 = (at: number): number => view.getUint32(at + 4, true) * 4_294_967_
 
 function decode(): Stat {
   return {
-    mode: view.getUint16(28, true),
-    nlink: view.getUint32(16, true),
-    uid: view.getUint32(20, true),
-    gid: view.getUint32(24, true),
-    dev: makedev(view.getUint32(136, true), view.getUint32(140, true)),
-    ino: word64(32),
-    size: word64(40),
-    blocks: word64(48),
-    rdevMajor: view.getUint32(128, true),
-    rdevMinor: view.getUint32(132, true),
-    mtimeNs: time(112),
-    ctimeNs: time(96),
-    mountId: word64(144),
+    mode: view.getUint16(layout.stx_mode, true),
+    nlink: view.getUint32(layout.stx_nlink, true),
+    uid: view.getUint32(layout.stx_uid, true),
+    gid: view.getUint32(layout.stx_gid, true),
+    dev: makedev(view.getUint32(layout.stx_dev_major, true), view.getUint32(layout.stx_dev_minor, true)),
+    ino: word64(layout.stx_ino),
+    size: word64(layout.stx_size),
+    blocks: word64(layout.stx_blocks),
+    rdevMajor: view.getUint32(layout.stx_rdev_major, true),
+    rdevMinor: view.getUint32(layout.stx_rdev_minor, true),
+    mtimeNs: time(layout.stx_mtime),
+    ctimeNs: time(layout.stx_ctime),
+    mountId: word64(layout.stx_mnt_id),
   }
 }
 

@@ -1,5 +1,5 @@
 import { addressOf, cstring, KernelError, trySyscall } from './ffi.ts'
-import { NR } from './file-numbers.ts'
+import { NR } from './uapi/syscalls.ts'
 
 /**
  * Extended attributes of one inode, named by how the caller holds it. There is no `…at` form before Linux 6.13, so
