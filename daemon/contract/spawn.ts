@@ -63,6 +63,7 @@ export type SpawnResult =
       readonly index: number
       readonly op: SpawnOp
       readonly result: number
+      /** `E…`; `success` when a call should have failed; `SIG…` when a signal killed the child in this call. */
       readonly errnoName: string
     }
 
@@ -86,6 +87,10 @@ export const INIT_RECORDS = {
   started: 1,
   /** `execve` failed; the value is errno (ENOENT: nothing in PATH either). No other record follows. */
   execFailed: 2,
-  /** The agent ended; the value is the status as `wait4` gives it. */
+  /** The agent ended; the value is the status as `wait4` gives it. Always the last record. */
   ended: 3,
+  /** What the agent and its reaped children used, right before `ended`: CPU time in milliseconds, peak memory of one process. */
+  userMillis: 4,
+  systemMillis: 5,
+  maxRssKiB: 6,
 } as const
