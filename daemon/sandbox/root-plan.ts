@@ -3,9 +3,7 @@ import type { SpawnArg, SpawnOp } from '../contract/spawn.ts'
 import {
   AT_REMOVEDIR,
   MNT_DETACH,
-  MOUNT_ATTR_NODEV,
   MOUNT_ATTR_NOEXEC,
-  MOUNT_ATTR_NOSUID,
   MOUNT_ATTR_RDONLY,
   MS_PRIVATE,
   MS_REC,
@@ -15,40 +13,27 @@ import {
   call,
   changeDirectory,
   cloneMount,
-  configure,
   createFile,
-  createFilesystem,
   cstring,
-  makeCharDevice,
   makeDirectory,
   makeLink,
-  mapOwners,
-  mountFilesystem,
   openBelow,
-  openFilesystem,
   openPath,
   setMountAttributes,
   slot,
 } from './calls.ts'
-import { coverOf, isFilePlace, missingDirectories, type OverlayLayers, type Place } from './places.ts'
+import { type OverlayInput, overlayOps } from './overlay-plan.ts'
+import { devOps, fileOps, newTmpfs, procOps, terminalOps } from './own-filesystems.ts'
+import { coverOf, isFilePlace, missingDirectories, type Place } from './places.ts'
+import { mountSlot, quoted, ROOT, relative, SHIELDED, STAGING, sourceSlot, targetSlot } from './root-slots.ts'
 
-export interface RootPlanInput {
+export interface RootPlanInput extends OverlayInput {
   /** From `rootPlaces`. */
   readonly places: readonly Place[]
-  readonly kernel: readonly [number, number]
   readonly agent: { readonly uid: number; readonly gid: number }
-  /** Shifts the owner of the base onto the agent's uid while it looks at it; null when the agent is the owner. */
-  readonly ownerMap: SpawnArg
   /** A devpts instance of the agent's own, mounted nowhere yet. */
   readonly terminals: SpawnArg
 }
-
-const ROOT = 'root'
-const SHIELDED = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
-
-const relative = (path: string): string => path.slice(1)
-const quoted = (path: string): string => JSON.stringify(path)
-const sourceSlot = (path: string): string => `source of ${path}`
 
 /**
  * Opens what the agent will see of the requester's files. Runs with the requester's file rights (see `identity.ts`):
@@ -82,43 +67,25 @@ export function rootOps(input: RootPlanInput): SpawnOp[] {
   ]
 }
 
-const STAGING = '.puzzled'
+const STAGING_NAME = '.puzzled'
 
 /** Sources of masks: one empty file and one empty directory, which nobody may open. */
 function stagingOps(): SpawnOp[] {
   return [
-    makeDirectory('make a place for masks', ROOT, STAGING, 0o755),
-    openBelow('open the place for masks', ROOT, STAGING, 'staging'),
-    createFile('make the mask for files', 'staging', 'file', 0, 'mask file'),
-    makeDirectory('make the mask for directories', 'staging', 'directory', 0),
-    openBelow('open the mask for directories', 'staging', 'directory', 'mask directory'),
+    makeDirectory('make a place for masks', ROOT, STAGING_NAME, 0o755),
+    openBelow('open the place for masks', ROOT, STAGING_NAME, STAGING),
+    createFile('make the mask for files', STAGING, 'file', 0, 'mask file'),
+    makeDirectory('make the mask for directories', STAGING, 'directory', 0),
+    openBelow('open the mask for directories', STAGING, 'directory', 'mask directory'),
   ]
 }
 
 /** What is bound elsewhere lives on; the names must not be seen in the agent's root. */
 const removeStagingOps = (): SpawnOp[] => [
-  call('remove the mask for files', 'unlinkat', slot('staging'), cstring('file'), 0),
-  call('remove the mask for directories', 'unlinkat', slot('staging'), cstring('directory'), AT_REMOVEDIR),
-  call('remove the place for masks', 'unlinkat', slot(ROOT), cstring(STAGING), AT_REMOVEDIR),
+  call('remove the mask for files', 'unlinkat', slot(STAGING), cstring('file'), 0),
+  call('remove the mask for directories', 'unlinkat', slot(STAGING), cstring('directory'), AT_REMOVEDIR),
+  call('remove the place for masks', 'unlinkat', slot(ROOT), cstring(STAGING_NAME), AT_REMOVEDIR),
 ]
-
-function newTmpfs(
-  what: string,
-  store: string,
-  options: { mode: number; size: string; uid?: number; gid?: number },
-  attributes: number,
-): SpawnOp[] {
-  const context = `context of ${store}`
-  const values = Object.entries({ ...options, mode: options.mode.toString(8) })
-  return [
-    openFilesystem(`open a tmpfs for ${what}`, 'tmpfs', context),
-    ...values.map(([key, value]) =>
-      configure(`set ${key}=${value} for ${what}`, context, key, String(value)),
-    ),
-    createFilesystem(`create the tmpfs for ${what}`, context),
-    mountFilesystem(`mount the tmpfs for ${what}`, context, attributes, store),
-  ]
-}
 
 /** Directories that are missing on the way to a mount point, in filesystems that this plan made. */
 function directoryOps(input: RootPlanInput, place: Place, placed: readonly Place[]): SpawnOp[] {
@@ -147,224 +114,90 @@ const giveToAgent = (input: RootPlanInput, path: string): SpawnOp =>
     0,
   )
 
+/** The calls that put one place into the new root, by kind. */
 function placeOps(input: RootPlanInput, place: Place, placed: readonly Place[]): SpawnOp[] {
-  const target = `target ${place.path}`
-  const mount = `mount ${place.path}`
-  const shown = quoted(place.path)
   const directories = directoryOps(input, place, placed)
-  const onto = [openBelow(`open the mount point ${shown}`, ROOT, place.path, target)]
+  const shown = quoted(place.path)
+  if (place.kind === 'link')
+    return [
+      ...directories,
+      makeLink(`link ${shown} to ${quoted(place.target)}`, ROOT, relative(place.path), place.target),
+    ]
+  if (place.kind === 'file') return [...directories, ...fileOps(place, placed)]
+  return [
+    ...directories,
+    openBelow(`open the mount point ${shown}`, ROOT, place.path, targetSlot(place.path)),
+    ...mountedOps(input, place),
+    attach(`mount ${describe(place)} on ${shown}`, slot(mountSlot(place.path)), targetSlot(place.path)),
+    ...(place.kind === 'dev' ? terminalOps(input.terminals) : []),
+  ]
+}
+
+type MountedPlace = Exclude<Place, { kind: 'link' | 'file' }>
+
+const describe = (place: MountedPlace): string =>
+  ({
+    bind: 'the host’s, read-only,',
+    tmpfs: 'tmpfs',
+    overlay: 'overlay',
+    proc: 'proc',
+    dev: 'devices',
+    mask: 'a mask',
+    'read-only': 'a read-only view',
+  })[place.kind]
+
+/** Makes the mount of a place, attached nowhere yet. */
+function mountedOps(input: RootPlanInput, place: MountedPlace): SpawnOp[] {
+  const mount = mountSlot(place.path)
+  const shown = quoted(place.path)
   switch (place.kind) {
-    case 'link':
-      return [
-        ...directories,
-        makeLink(`link ${shown} to ${quoted(place.target)}`, ROOT, relative(place.path), place.target),
-      ]
     case 'bind':
-      return [
-        ...directories,
-        ...onto,
-        ...(place.asRequester
-          ? []
-          : [openPath(`open ${quoted(place.source)}`, place.source, sourceSlot(place.path))]),
-        cloneMount(`clone ${quoted(place.source)}`, sourceSlot(place.path), mount, true),
-        setMountAttributes(
-          `make ${shown} read-only, nosuid, nodev`,
-          mount,
-          MOUNT_ATTR_RDONLY | SHIELDED,
-          true,
-        ),
-        attach(`bind ${shown}`, slot(mount), target),
-      ]
+      return bindOps(place)
     case 'tmpfs': {
       const { size, mode } = place
-      const options = place.own ? { mode, size, ...input.agent } : { mode, size }
-      const made = newTmpfs(shown, mount, options, SHIELDED)
-      return [...directories, ...onto, ...made, attach(`mount tmpfs on ${shown}`, slot(mount), target)]
+      const owner = { uid: input.agent.uid, gid: input.agent.gid }
+      return newTmpfs(shown, mount, place.own ? { mode, size, ...owner } : { mode, size }, SHIELDED)
     }
     case 'overlay':
-      return [
-        ...directories,
-        ...onto,
-        ...overlayOps(input, place.layers, mount),
-        attach(`mount overlay on ${shown}`, slot(mount), target),
-      ]
+      return overlayOps(input, place.layers)
     case 'proc':
-      return [...directories, ...onto, ...procOps(mount, target)]
+      return procOps(mount)
     case 'dev':
-      return [...directories, ...onto, ...devOps(input, mount, target)]
+      return devOps(mount)
     case 'mask':
       return [
-        ...directories,
-        ...onto,
-        cloneMount(
-          `clone the mask for ${shown}`,
-          place.of === 'file' ? 'mask file' : 'mask directory',
-          mount,
-          false,
-        ),
+        cloneMount(`clone the mask for ${shown}`, `mask ${place.of}`, mount, false),
         setMountAttributes(
           `make the mask of ${shown} read-only`,
           mount,
           MOUNT_ATTR_RDONLY | SHIELDED | MOUNT_ATTR_NOEXEC,
           false,
         ),
-        attach(`mask ${shown}`, slot(mount), target),
       ]
     case 'read-only':
       return [
-        ...onto,
-        cloneMount(`clone ${shown}`, target, mount, true),
+        cloneMount(`clone ${shown}`, targetSlot(place.path), mount, true),
         setMountAttributes(`make ${shown} read-only`, mount, MOUNT_ATTR_RDONLY, true),
-        attach(`bind ${shown}`, slot(mount), target),
       ]
-    case 'file':
-      return [...directories, ...fileOps(place, placed, mount, target)]
   }
 }
 
-/** Since Linux 6.8 lower layers are given one by one; before, in one string that is resolved when the mount is made. */
-const takesLayersOneByOne = ([major, minor]: readonly [number, number]): boolean =>
-  major > 6 || (major === 6 && minor >= 8)
-
-/**
- * The overlay over one base. Every layer is named relative to the working directory, which is an open descriptor: the
- * base cannot be swapped for another one, and mountinfo shows no path of the store to the agent.
- */
-function overlayOps(input: RootPlanInput, layers: OverlayLayers, mount: string): SpawnOp[] {
-  const shown = quoted(layers.base)
-  const context = `context of ${mount}`
-  const oneByOne = takesLayersOneByOne(input.kernel)
-  const [storeLowers, upperDir] = [layers.lowers.slice(0, -1), parentOf(layers.upper)]
-  const enter = (what: string, path: string | null, from: string): SpawnOp[] => [
-    ...(path === null ? [] : [openPath(`open ${what} of ${shown}`, path, from)]),
-    ...mappedOps(input, `${what} of ${shown}`, from),
-    changeDirectory(`enter ${what} of ${shown}`, input.ownerMap === null ? from : `mapped ${from}`),
-  ]
-  const set = (key: string, value: string): SpawnOp =>
-    configure(`set ${key} of the overlay on ${shown}`, context, key, value)
-  const lowers = oneByOne
-    ? [
-        ...storeLowers.flatMap((path, index) => [
-          ...enter(`layer ${index}`, path, `${mount} layer ${index}`),
-          set('lowerdir+', '.'),
-        ]),
-        ...enter('the base', null, sourceSlot(layers.base)),
-        set('lowerdir+', '.'),
-      ]
-    : [
-        ...enter('the base', null, sourceSlot(layers.base)),
-        set('lowerdir', [...storeLowers.map(escapeLower), '.'].join(':')),
-      ]
-  const upper = oneByOne
-    ? [
-        ...enter('the writable layer', upperDir, `${mount} upper`),
-        set('upperdir', nameOf(layers.upper)),
-        set('workdir', nameOf(layers.work)),
-      ]
-    : [set('upperdir', layers.upper), set('workdir', layers.work)]
+function bindOps(place: Extract<Place, { kind: 'bind' }>): SpawnOp[] {
+  const [source, mount] = [sourceSlot(place.path), mountSlot(place.path)]
   return [
-    openFilesystem(`open an overlay for ${shown}`, 'overlay', context),
-    ...Object.entries(OVERLAY_OPTIONS).map(([key, value]) => set(key, value)),
-    ...lowers,
-    ...upper,
-    createFilesystem(`create the overlay on ${shown}`, context),
-    mountFilesystem(`mount the overlay for ${shown}`, context, SHIELDED, mount),
-  ]
-}
-
-/** Nothing that would let the content of a layer point outside of it. */
-export const OVERLAY_OPTIONS = {
-  metacopy: 'off',
-  redirect_dir: 'nofollow',
-  index: 'off',
-  xino: 'auto',
-} as const
-
-const parentOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
-const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
-const escapeLower = (path: string): string => path.replace(/[\\:]/g, '\\$&')
-
-function mappedOps(input: RootPlanInput, what: string, from: string): SpawnOp[] {
-  if (input.ownerMap === null) return []
-  const mapped = `mapped ${from}`
-  return [
-    cloneMount(`clone ${what}`, from, mapped, false),
-    mapOwners(`map the owners of ${what}`, mapped, input.ownerMap),
-  ]
-}
-
-function procOps(mount: string, target: string): SpawnOp[] {
-  const attributes = SHIELDED | MOUNT_ATTR_NOEXEC
-  return [
-    openFilesystem('open a new proc', 'proc', 'context of proc'),
-    createFilesystem('create the new proc', 'context of proc'),
-    mountFilesystem('mount the new proc', 'context of proc', attributes, mount),
-    attach('mount proc on "/proc"', slot(mount), target),
-  ]
-}
-
-const DEVICES = [
-  ['null', 1, 3],
-  ['zero', 1, 5],
-  ['full', 1, 7],
-  ['random', 1, 8],
-  ['urandom', 1, 9],
-  ['tty', 5, 0],
-] as const
-
-const DEV_LINKS = [
-  ['ptmx', 'pts/ptmx'],
-  ['fd', '/proc/self/fd'],
-  ['stdin', '/proc/self/fd/0'],
-  ['stdout', '/proc/self/fd/1'],
-  ['stderr', '/proc/self/fd/2'],
-] as const
-
-/** Nodes are made, not bound: nothing of the host's /dev is looked at. The agent has no CAP_MKNOD to make more. */
-function devOps(input: RootPlanInput, mount: string, target: string): SpawnOp[] {
-  return [
-    ...newTmpfs('"/dev"', mount, { mode: 0o755, size: '64k' }, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC),
-    ...DEVICES.map(([name, major, minor]) => makeCharDevice(mount, name, major, minor)),
-    ...DEV_LINKS.map(([name, to]) => makeLink(`link "/dev/${name}" to "${to}"`, mount, name, to)),
-    makeDirectory('make directory "/dev/pts"', mount, 'pts', 0o755),
-    attach('mount tmpfs on "/dev"', slot(mount), target),
-    openBelow('open the mount point "/dev/pts"', ROOT, '/dev/pts', 'target /dev/pts'),
-    attach('mount the terminals on "/dev/pts"', input.terminals, 'target /dev/pts'),
+    ...(place.asRequester ? [] : [openPath(`open ${quoted(place.source)}`, place.source, source)]),
+    cloneMount(`clone ${quoted(place.source)} for ${quoted(place.path)}`, source, mount, true),
+    setMountAttributes(
+      `make ${quoted(place.path)} read-only, nosuid, nodev`,
+      mount,
+      MOUNT_ATTR_RDONLY | SHIELDED,
+      true,
+    ),
   ]
 }
 
 /** After its mount points exist, /dev takes no more names; what is mounted in it stays writable. */
 const readOnlyDevOps = (places: readonly Place[]): SpawnOp[] =>
   places.some((place) => place.kind === 'dev')
-    ? [setMountAttributes('make "/dev" read-only', 'mount /dev', MOUNT_ATTR_RDONLY, false)]
+    ? [setMountAttributes('make "/dev" read-only', mountSlot('/dev'), MOUNT_ATTR_RDONLY, false)]
     : []
-
-type FilePlace = Extract<Place, { kind: 'file' }>
-
-/** Content that replaces a file of the host: written to the new root's tmpfs, bound over it, its own name removed. */
-function fileOps(place: FilePlace, placed: readonly Place[], mount: string, target: string): SpawnOp[] {
-  const shown = quoted(place.path)
-  const made = `content of ${place.path}`
-  const cover = coverOf(place.path, placed)
-  const isOurs = cover === undefined || cover.kind === 'tmpfs'
-  const created = isOurs
-    ? [createFile(`make the file ${shown}`, ROOT, relative(place.path), 0o644, made)]
-    : [createFile(`make the content of ${shown}`, 'staging', 'content', 0o644, made)]
-  const written = call(`write the content of ${shown}`, 'write', slot(made), place.bytes, place.bytes.length)
-  if (isOurs) return [...created, written]
-  return [
-    ...created,
-    written,
-    openBelow(`open the content of ${shown}`, 'staging', 'content', `source of ${place.path}`),
-    openBelow(`open ${shown}`, ROOT, place.path, target),
-    cloneMount(`clone the content of ${shown}`, `source of ${place.path}`, mount, false),
-    setMountAttributes(
-      `make ${shown} read-only`,
-      mount,
-      MOUNT_ATTR_RDONLY | SHIELDED | MOUNT_ATTR_NOEXEC,
-      false,
-    ),
-    attach(`bind ${shown}`, slot(mount), target),
-    call(`remove the name of the content of ${shown}`, 'unlinkat', slot('staging'), cstring('content'), 0),
-  ]
-}
