@@ -22,6 +22,7 @@ export default defineConfig({
       tier('root', ['test/root/**/*.test.ts'], guarded),
       tier('escape', ['test/escape/**/*.test.ts'], guarded),
       tier('e2e', ['test/e2e/**/*.test.ts'], { ...guarded, testTimeout: 180_000 }),
+      tier('vm', ['test/vm/checks/**/*.test.ts'], { testTimeout: 300_000, hookTimeout: 120_000 }),
     ],
   },
 })

@@ -1,5 +1,5 @@
 // `npm test`: everything that this machine can run, in one command, on a fresh Debian with only Node and npm.
-//   npm test [-- TIER...]           the named tiers only (unit crash root escape e2e)
+//   npm test [-- TIER...]           the named tiers only (unit crash root escape e2e; vm only inside the VM)
 //   PUZZLED_MUST_RUN=1|TIER,TIER    a skip in these tiers is a failure
 // The last line is `N passed, N failed, N skipped`. The VM tier is a command of its own: `npm run test:vm`.
 import { spawnSync } from 'node:child_process'
@@ -16,6 +16,7 @@ const TIERS = {
   root: { folders: ['test/root'], rooms: true },
   escape: { folders: ['test/escape'], rooms: true },
   e2e: { folders: ['test/e2e'], rooms: true },
+  vm: { folders: ['test/vm'], only: 'PUZZLED_VM' },
 }
 
 /** Why this machine cannot give test files rooms of their own, found by making one. */
@@ -39,8 +40,17 @@ function planTiers(names) {
   const run = []
   const skipped = []
   for (const name of names) {
-    const { folders, rooms } = TIERS[name]
+    const { folders, rooms, only } = TIERS[name]
     if (!folders.some(hasTests)) continue
+    if (only !== undefined && process.env[only] === undefined) {
+      skipped.push({
+        tier: name,
+        name: 'the whole tier',
+        state: 'skipped',
+        reason: 'needs the VM: npm run test:vm',
+      })
+      continue
+    }
     if (rooms && reason !== undefined)
       skipped.push({ tier: name, name: `the whole tier`, state: 'skipped', reason })
     else run.push(name)
@@ -59,7 +69,7 @@ function runVitest(tiers) {
     env: {
       ...process.env,
       PUZZLED_TEST_RESULTS: results,
-      ...(process.stdout.isTTY ? {} : { FORCE_COLOR: '0' }),
+      ...(process.stdout.isTTY ? {} : { NO_COLOR: '1', FORCE_COLOR: undefined }),
     },
   })
   const lines = existsSync(results) ? readFileSync(results, 'utf8').trim().split('\n').filter(Boolean) : []
@@ -87,8 +97,12 @@ if (unknown.length > 0) {
   console.error(`Unknown tier ${unknown.join(', ')}; there are ${Object.keys(TIERS).join(', ')}`)
   process.exit(2)
 }
-installMissing(JSON.parse(readFileSync(`${root}test/packages.json`, 'utf8')).packages)
-const { run, skipped } = planTiers(wanted.length > 0 ? wanted : Object.keys(TIERS))
+// The guest has what its image has, and no network.
+if (process.env.PUZZLED_VM === undefined)
+  installMissing(JSON.parse(readFileSync(`${root}test/packages.json`, 'utf8')).packages)
+const { run, skipped } = planTiers(
+  wanted.length > 0 ? wanted : Object.keys(TIERS).filter((name) => TIERS[name].only === undefined),
+)
 const { status, results } = run.length > 0 ? runVitest(run) : { status: 0, results: [] }
 const all = [...results, ...skipped]
 const count = (state) => all.filter((line) => line.state === state).length

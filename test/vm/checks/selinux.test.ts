@@ -1,0 +1,73 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const run = (command: string, ...args: string[]): string => execFileSync(command, args, { encoding: 'utf8' })
+
+/**
+ * The policy module in enforcing mode. A service whose program is labelled like the daemon executes a file that is
+ * labelled like an agent's init; what runs from there is what an agent may do.
+ */
+describe('SELinux, enforcing', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'selinux-'))
+  const init = join(dir, 'init')
+  const mode = run('getenforce').trim()
+
+  beforeAll(() => {
+    chmodSync(dir, 0o755)
+    copyFileSync('/bin/sh', init)
+    run('chcon', '-t', 'puzzled_init_exec_t', init)
+    mkdirSync('/var/lib/puzzled', { recursive: true })
+    writeFileSync('/var/lib/puzzled/secret', 'of the store')
+    run('restorecon', '-R', '/var/lib/puzzled')
+    run('setenforce', '1')
+  })
+  afterAll(() => {
+    run('setenforce', mode === 'Enforcing' ? '1' : '0')
+    rmSync(dir, { recursive: true })
+    rmSync('/var/lib/puzzled/secret')
+  })
+
+  // Output goes to the journal: a descriptor of ours would not be let through the bus to systemd.
+  let runs = 0
+  const asDaemon = (script: string): string => {
+    const unit = `puzzled-selinux-${++runs}`
+    const file = join(dir, unit)
+    writeFileSync(file, `#!/bin/sh\nexec 2>&1\n${script}\necho "status $?"\n`, { mode: 0o755 })
+    run('chcon', '-t', 'puzzled_exec_t', file)
+    spawnSync('systemd-run', ['--quiet', '--wait', '--collect', '--unit', unit, file])
+    run('journalctl', '--sync')
+    return run('journalctl', '-o', 'cat', `_SYSTEMD_UNIT=${unit}.service`)
+  }
+  /** With no_new_privs, as agents are started; the pipe is the daemon's, like their standard output. */
+  const asAgent = (script: string): string =>
+    asDaemon(`setpriv --no-new-privs ${init} -c '(${script}) 2>&1; echo "status $?"' | cat`)
+
+  it('Node runs in the domain of the daemon, which may compile code', () => {
+    expect(asDaemon('cat /proc/self/attr/current; echo; node -p 40+2')).toMatch(
+      /:puzzled_t:s0\0?\n42\nstatus 0/,
+    )
+  })
+
+  it('what the daemon executes as an init is an agent, and Node runs there too', () => {
+    const said = asAgent('cat /proc/self/attr/current; echo; node -p 40+2')
+    expect(said).toMatch(/:puzzled_agent_t:s0\0?\n42\nstatus 0/)
+  })
+
+  it('the daemon reads its store and an agent does not', () => {
+    expect(asDaemon('cat /var/lib/puzzled/secret')).toContain('of the store')
+    expect(asAgent('cat /var/lib/puzzled/secret')).toMatch(/Permission denied\nstatus 1/)
+  })
+
+  it('the daemon reaches the system bus and an agent does not', () => {
+    expect(asDaemon('busctl --system list --no-legend | grep -c systemd1')).toContain('status 0')
+    expect(asAgent('busctl --system list --no-legend')).toMatch(/Permission denied\nstatus 1/)
+  })
+
+  it('an agent cannot mount, even as root', () => {
+    expect(asDaemon('unshare --mount mount -t tmpfs none /mnt')).toContain('status 0')
+    expect(asAgent('unshare --mount mount -t tmpfs none /mnt')).toMatch(/not permitted|denied/)
+  })
+})

@@ -1,0 +1,156 @@
+// Boots one throw-away virtual machine and gives back its job's output and status. Emulated (TCG): KVM of a rented
+// machine often runs only its owner's kernels, and the tests must not depend on it.
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+
+/** Exit statuses that are about the machine and not about the job. */
+export const STATUS = { timeout: 124, died: 125 }
+
+const LSM = 'landlock,lockdown,yama,integrity,selinux,bpf'
+
+/**
+ * `options`: cache, kernel, project (disk image), data (disk image; throw-away unless `keepData`), job (shell text),
+ * limit (seconds), shell, init, enforcing, append. The callbacks `stdout` and `stderr` receive what the job prints,
+ * `console` what the kernel prints.
+ */
+export class Machine {
+  #options
+  #dir
+  #child
+  #servers = []
+  #timedOut = false
+
+  constructor(options) {
+    this.#options = options
+    this.#dir = mkdtempSync(join(options.cache, 'run-'))
+  }
+
+  /** Runs the job to its end and answers its status, or one of STATUS. */
+  async run() {
+    const { limit, stdout, stderr, shell } = this.#options
+    const job = join(this.#dir, 'job')
+    writeFileSync(job, this.#options.job ?? '')
+    truncateSync(job, Math.ceil((this.#options.job?.length ?? 0) / 65536 + 1) * 65536)
+    let status = ''
+    await this.#port('out', (chunk) => stdout?.(chunk))
+    await this.#port('err', (chunk) => stderr?.(chunk))
+    await this.#port('status', (chunk) => {
+      status += chunk
+    })
+    const ended = this.#start(job)
+    const timer = setTimeout(() => {
+      this.#timedOut = true
+      this.cut()
+    }, limit * 1000)
+    const how = await ended
+    clearTimeout(timer)
+    for (const server of this.#servers) server.close()
+    const answered = /^\d+\n/.test(status)
+    const code = answered ? Number(status) : this.#timedOut ? STATUS.timeout : STATUS.died
+    const report = answered || shell ? '' : this.#report(how)
+    rmSync(this.#dir, { recursive: true, force: true })
+    return { code, report }
+  }
+
+  /** Ends the machine as a power cut does: what its kernel had not written is lost. */
+  cut() {
+    this.#child?.kill('SIGKILL')
+  }
+
+  /** A virtio port of the guest, read through a socket that QEMU connects to. */
+  #port(name, receive) {
+    const server = createServer((socket) => socket.on('data', receive).on('error', () => socket.destroy()))
+    this.#servers.push(server)
+    return new Promise((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(join(this.#dir, name), resolve)
+    })
+  }
+
+  #start(job) {
+    const { cache, shell, console: onConsole } = this.#options
+    const tools = join(cache, 'tools')
+    const libraries = ['usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu'].map((path) => join(tools, path))
+    const child = spawn(join(tools, 'usr/bin/qemu-system-x86_64'), this.#arguments(job, tools), {
+      stdio: shell ? 'inherit' : ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, LD_LIBRARY_PATH: libraries.join(':'), TMPDIR: this.#dir },
+    })
+    this.#child = child
+    if (onConsole !== undefined) child.stdout?.on('data', onConsole)
+    let log = ''
+    if (onConsole === undefined) child.stdout?.resume()
+    child.stderr?.on('data', (chunk) => {
+      log += chunk
+    })
+    return new Promise((resolve) => {
+      child.once('error', (error) => resolve(String(error)))
+      child.once('close', (code, signal) => resolve(`${log}QEMU ended with ${code ?? signal}`))
+    })
+  }
+
+  #arguments(job, tools) {
+    const { cache, kernel, project, data, keepData, shell } = this.#options
+    const root = join(cache, `root-${kernel}.ext4`)
+    const disks = [
+      ['root', root, 'raw', true],
+      ['project', project, 'raw', true],
+      ['job', job, 'raw', true],
+      ['data', data, 'raw', !keepData],
+    ]
+    const ports = ['out', 'err', 'status']
+    const boot = join(cache, `kernel-${kernel}`)
+    return [
+      ...['-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot'],
+      ...['-L', join(tools, 'usr/share/qemu'), '-L', join(tools, 'usr/share/seabios')],
+      ...['-machine', 'q35', '-accel', 'tcg,thread=multi,tb-size=1024', '-cpu', 'Nehalem-v1', '-smp', '2'],
+      ...['-m', '3072', '-kernel', join(boot, 'vmlinuz'), '-initrd', join(boot, 'initrd.img')],
+      ...['-append', this.#commandLine(), '-device', 'virtio-rng-pci', '-device', 'virtio-serial-pci'],
+      ...(shell ? ['-serial', 'mon:stdio'] : this.#console()),
+      ...disks.flatMap(([name, file, format, snapshot]) => [
+        ...[
+          '-drive',
+          `if=none,id=${name},file=${file},format=${format},cache=unsafe,snapshot=${snapshot ? 'on' : 'off'}`,
+        ],
+        ...['-device', `virtio-blk-pci,drive=${name},serial=${name}`],
+      ]),
+      ...ports.flatMap((name) => [
+        ...['-chardev', `socket,id=${name},path=${join(this.#dir, name)}`],
+        ...['-device', `virtserialport,chardev=${name},name=${name}`],
+      ]),
+    ]
+  }
+
+  #console() {
+    const file = join(this.#dir, 'console')
+    return this.#options.console === undefined ? ['-serial', `file:${file}`] : ['-serial', 'stdio']
+  }
+
+  #commandLine() {
+    const { enforcing, init, shell, append } = this.#options
+    const words = [
+      ...[
+        'console=ttyS0',
+        'root=/dev/vda',
+        'quiet',
+        'loglevel=4',
+        'panic=-1',
+        'mitigations=off',
+        'tsc=reliable',
+      ],
+      ...['no_timer_check', 'systemd.show_status=0', 'net.ifnames=0', 'psi=1', `lsm=${LSM}`],
+      ...['audit=1', 'audit_backlog_limit=8192', `enforcing=${enforcing ? 1 : 0}`],
+    ]
+    if (init !== undefined) words.push(`puzzled.init=${init}`)
+    if (shell) words.push('puzzled.shell')
+    return [...words, ...(append ?? [])].join(' ')
+  }
+
+  /** What a person needs when the machine gave no answer. */
+  #report(how) {
+    const file = join(this.#dir, 'console')
+    const tail = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(-40).join('\n') : ''
+    return `${tail}\n${how}`
+  }
+}
