@@ -1,0 +1,171 @@
+// pure
+import type { CredentialGrant } from '../contract/profile.ts'
+import { type Hostname, type HostPattern, matchesHost, parseHostPattern } from './hostname.ts'
+import type { Headers } from './request-nature.ts'
+
+/** A grant with its secret. It lives in the daemon's memory only; `toJSON` keeps it out of records and logs. */
+export class Credential {
+  readonly placeholder: string
+  readonly header: string | undefined
+  readonly query: string | undefined
+  readonly #hosts: readonly HostPattern[]
+  readonly #secret: string
+
+  constructor(grant: CredentialGrant, secret: string) {
+    this.placeholder = grant.placeholder
+    this.header = grant.header?.toLowerCase()
+    this.query = grant.query
+    this.#hosts = grant.hosts.map(parseHostPattern).filter((pattern) => pattern !== undefined)
+    this.#secret = secret
+  }
+
+  toJSON(): string {
+    return `credential ${this.placeholder}`
+  }
+
+  goesTo(host: Hostname): boolean {
+    return this.#hosts.some((pattern) => matchesHost(pattern, host))
+  }
+
+  reveal(): string {
+    return this.#secret
+  }
+}
+
+export interface Filled {
+  readonly target: string
+  readonly headers: Headers
+  /** Every spelling of the secrets that went out: what must not come back. Empty: nothing was put in. */
+  readonly secrets: readonly Secret[]
+}
+
+export interface Secret {
+  readonly value: string
+  readonly placeholder: string
+}
+
+/** Puts secrets in the place of their placeholders, only for the hosts, header and query parameter of each grant. */
+export function fillIn(
+  credentials: readonly Credential[],
+  host: Hostname,
+  scheme: 'http' | 'https',
+  target: string,
+  headers: Headers,
+): Filled {
+  let filled: Filled = { target, headers, secrets: [] }
+  for (const credential of credentials) {
+    // In clear text everybody on the way would read it; only an address that was opted into by hand may get that.
+    if (scheme !== 'https' && host.address === undefined) continue
+    if (credential.goesTo(host)) filled = fillOne(credential, filled)
+  }
+  return filled
+}
+
+function fillOne(credential: Credential, before: Filled): Filled {
+  const { placeholder } = credential
+  const secret = credential.reveal()
+  const secrets: Secret[] = []
+  const headers = before.headers.map(([name, value]) => {
+    if (name.toLowerCase() !== credential.header) return [name, value] as const
+    const basic = basicWith(value, placeholder, secret)
+    if (basic !== undefined) secrets.push({ value: basic.slice('Basic '.length), placeholder })
+    const changed = basic ?? value.replaceAll(placeholder, secret)
+    if (changed !== value) secrets.push(...spellings(secret, placeholder))
+    return [name, changed] as const
+  })
+  let { target } = before
+  if (credential.query !== undefined) {
+    target = fillQuery(target, credential.query, placeholder, secret)
+    if (target !== before.target) secrets.push(...spellings(secret, placeholder))
+  }
+  return { target, headers, secrets: [...before.secrets, ...secrets] }
+}
+
+/** `Basic` hides the placeholder in base64, as git and curl send it. */
+function basicWith(value: string, placeholder: string, secret: string): string | undefined {
+  const encoded = /^basic +([A-Za-z0-9+/=]+)$/i.exec(value.trim())?.[1]
+  if (encoded === undefined) return undefined
+  const text = Buffer.from(encoded, 'base64').toString('utf8')
+  if (!text.includes(placeholder)) return undefined
+  return `Basic ${Buffer.from(text.replaceAll(placeholder, secret)).toString('base64')}`
+}
+
+function fillQuery(target: string, parameter: string, placeholder: string, secret: string): string {
+  const mark = target.indexOf('?')
+  if (mark < 0) return target
+  const query = target
+    .slice(mark + 1)
+    .split('&')
+    .map((pair) =>
+      pair === `${parameter}=${placeholder}` ? `${parameter}=${encodeURIComponent(secret)}` : pair,
+    )
+  return `${target.slice(0, mark + 1)}${query.join('&')}`
+}
+
+/** The forms in which servers echo what they were given. */
+function spellings(secret: string, placeholder: string): readonly Secret[] {
+  const forms = new Set([
+    secret,
+    encodeURIComponent(secret),
+    JSON.stringify(secret).slice(1, -1),
+    Buffer.from(secret).toString('base64'),
+    Buffer.from(secret).toString('base64').replace(/=+$/, ''),
+    Buffer.from(secret).toString('base64url'),
+    Buffer.from(secret).toString('hex'),
+  ])
+  return [...forms].map((value) => ({ value, placeholder }))
+}
+
+export const redactText = (text: string, secrets: readonly Secret[]): string =>
+  secrets.reduce((shown, secret) => shown.replaceAll(secret.value, secret.placeholder), text)
+
+/**
+ * Replaces secrets in a stream of bytes. It holds back as many bytes as the longest secret could still begin in, so
+ * that a secret which is cut by a chunk is found.
+ */
+export class Redactor {
+  readonly #secrets: readonly { readonly value: Buffer; readonly placeholder: Buffer }[]
+  readonly #longest: number
+  #rest: Buffer = Buffer.alloc(0)
+
+  constructor(secrets: readonly Secret[]) {
+    // Longer ones first: one spelling may be the beginning of another.
+    this.#secrets = [...secrets]
+      .sort((a, b) => b.value.length - a.value.length)
+      .map(({ value, placeholder }) => ({ value: Buffer.from(value), placeholder: Buffer.from(placeholder) }))
+    this.#longest = Math.max(1, ...this.#secrets.map((secret) => secret.value.length))
+  }
+
+  push(chunk: Uint8Array): Buffer {
+    const [clean, rest] = this.#replace(Buffer.concat([this.#rest, chunk]), false)
+    this.#rest = rest
+    return clean
+  }
+
+  end(): Buffer {
+    return this.#replace(this.#rest, true)[0]
+  }
+
+  #replace(bytes: Buffer, final: boolean): [Buffer, Buffer] {
+    const parts: Buffer[] = []
+    let from = 0
+    for (;;) {
+      const hit = this.#first(bytes, from)
+      if (hit === undefined) break
+      parts.push(bytes.subarray(from, hit.at), hit.placeholder)
+      from = hit.at + hit.length
+    }
+    const keep = final ? bytes.length : Math.max(from, bytes.length - this.#longest + 1)
+    parts.push(bytes.subarray(from, keep))
+    return [Buffer.concat(parts), bytes.subarray(keep)]
+  }
+
+  #first(bytes: Buffer, from: number): { at: number; length: number; placeholder: Buffer } | undefined {
+    let best: { at: number; length: number; placeholder: Buffer } | undefined
+    for (const { value, placeholder } of this.#secrets) {
+      const at = bytes.indexOf(value, from)
+      if (at >= 0 && (best === undefined || at < best.at)) best = { at, length: value.length, placeholder }
+    }
+    return best
+  }
+}

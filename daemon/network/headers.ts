@@ -1,0 +1,110 @@
+// pure
+import type { Headers } from './request-nature.ts'
+
+/** Speak about one connection, so they never pass through. `expect` is answered here; `host` is made anew. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/**
+ * What leaves without a list of the rule's own: what common clients need. Everything else could carry data out of a
+ * branch that may only read (S38), so it stays.
+ */
+const DEFAULT_ALLOWED =
+  /^(accept(-.*)?|api-key|anthropic-.*|authorization|cache-control|content-(type|length|encoding|language|md5|disposition|range)|cookie|date|depth|digest|docker-.*|git-protocol|idempotency-key|if-.*|last-event-id|npm-.*|openai-.*|origin|pragma|prefer|private-token|range|referer|sec-websocket-.*|soapaction|traceparent|tracestate|user-agent|want-digest|x-amz-.*|x-api-key|x-api-version|x-csrf-token|x-github-.*|x-gitlab-.*|x-goog-.*|x-ms-.*|x-requested-with|x-request-id|x-stainless-.*|x-xsrf-token)$/
+
+const OVERRIDES =
+  /^x-(http-)?method(-override)?$|^x-original-(method|url|uri)$|^x-rewrite-url$|^x-forwarded-.*$|^forwarded$|^x-real-ip$/
+
+export interface HeaderRule {
+  /** The rule's own list, in lower case. */
+  readonly allowed: readonly string[] | undefined
+  /** Live rules are not limited to the default list. */
+  readonly live: boolean
+}
+
+/** The request headers that go out, with lower-case names and in their order. */
+export function requestHeaders(headers: Headers, rule: HeaderRule): Headers {
+  const named = namedByConnection(headers)
+  return headers
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(
+      ([name]) => !HOP_BY_HOP.has(name) && !named.has(name) && !name.startsWith(':') && leaves(name, rule),
+    )
+}
+
+function leaves(name: string, rule: HeaderRule): boolean {
+  if (name === 'content-length' || name === 'content-type') return true
+  if (rule.allowed !== undefined) return rule.allowed.includes(name)
+  if (rule.live) return !/^(x-forwarded-.*|forwarded|x-real-ip)$/.test(name)
+  return DEFAULT_ALLOWED.test(name) && !OVERRIDES.test(name)
+}
+
+/** What comes back: everything that is not about the upstream connection. */
+export function responseHeaders(headers: Headers): Headers {
+  const named = namedByConnection(headers)
+  return headers.filter(([name]) => {
+    const lower = name.toLowerCase()
+    return (!HOP_BY_HOP.has(lower) || lower === 'trailer') && !named.has(lower) && lower !== 'alt-svc'
+  })
+}
+
+/** Headers that the Connection header declares to be about this connection only. */
+function namedByConnection(headers: Headers): ReadonlySet<string> {
+  const values = headers.filter(([name]) => name.toLowerCase() === 'connection').map(([, value]) => value)
+  // Nobody may strip what the other end relies on by naming it here.
+  const kept = new Set(['content-length', 'content-type', 'authorization', 'cookie'])
+  return new Set(
+    values
+      .flatMap((value) => value.split(','))
+      .map((name) => name.trim().toLowerCase())
+      .filter((name) => name !== '' && !kept.has(name)),
+  )
+}
+
+/** Node gives raw headers as a flat list. */
+export function pairs(raw: readonly string[]): Headers {
+  const found: (readonly [string, string])[] = []
+  for (let at = 0; at + 1 < raw.length; at += 2) found.push([raw[at] ?? '', raw[at + 1] ?? ''])
+  return found
+}
+
+export const flat = (headers: Headers): string[] => headers.flat()
+
+export type FramingRefusal =
+  | 'no-host'
+  | 'two-hosts'
+  | 'two-lengths'
+  | 'length-and-chunked'
+  | 'bad-transfer-encoding'
+  | 'bad-name'
+
+/**
+ * What makes two parsers see two requests (S37). Node's strict parser refuses most of it before this; this list does
+ * not rely on that.
+ */
+export function badFraming(headers: Headers): FramingRefusal | undefined {
+  const all = (name: string): string[] =>
+    headers.filter(([key]) => key.toLowerCase() === name).map(([, value]) => value)
+  if (headers.some(([name]) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))) return 'bad-name'
+  if (all('host').length === 0) return 'no-host'
+  if (all('host').length > 1) return 'two-hosts'
+  const lengths = all('content-length')
+  const encodings = all('transfer-encoding')
+  if (lengths.length > 1 || lengths.some((value) => !/^\d+$/.test(value))) return 'two-lengths'
+  if (encodings.length > 0 && lengths.length > 0) return 'length-and-chunked'
+  if (encodings.length > 1 || encodings.some((value) => value.toLowerCase() !== 'chunked'))
+    return 'bad-transfer-encoding'
+  return undefined
+}

@@ -1,0 +1,36 @@
+// pure
+
+/** Ceilings of one branch's gate. Each has a clear answer; `docs/network.md` lists them with it. */
+export const LIMITS = {
+  /** Open connections of the agent; the next one is closed. */
+  connections: 1_024,
+  /** Requests in work; the next one gets 503. */
+  requests: 512,
+  /** Request line and headers; more gets 431. */
+  headerBytes: 65_536,
+  headerCount: 200,
+  /** From the first byte of a connection to the end of the headers; slower gets 408. */
+  headersMs: 15_000,
+  /** Without any byte in either direction on the agent's connection. */
+  idleMs: 120_000,
+  /** TLS handshake with the agent. */
+  handshakeMs: 10_000,
+  /** Connecting to the other end; slower gets 504. */
+  connectMs: 10_000,
+  /** Until the other end answers; models think long. Slower gets 504. */
+  responseMs: 600_000,
+  /** Between two pieces of the answer. */
+  responseIdleMs: 300_000,
+  /** A body that decides between read and write (GraphQL, JSON-RPC); a larger one is a write. */
+  judgedBodyBytes: 1_048_576,
+  /** Response headers of the other end; more gets 502. */
+  responseHeaderBytes: 65_536,
+  /** Sockets per origin, for one branch only. */
+  upstreamSockets: 64,
+  /** Of the answer to a replayed request that is kept for people. */
+  keptResponseBytes: 65_536,
+  /** Streams in one HTTP/2 connection. */
+  streams: 128,
+} as const
+
+export type NetworkLimits = { readonly [Name in keyof typeof LIMITS]: number }

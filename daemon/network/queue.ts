@@ -1,0 +1,277 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { QueuedRequestSummary } from '../contract/changeset.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { failpoint } from '../lib/failpoint.ts'
+import { newRequestId } from '../lib/ids.ts'
+import { spoolBody, syncDirectory } from './body-spool.ts'
+import { QueueLog } from './queue-log.ts'
+import {
+  apply,
+  encodeRecord,
+  type HeaderPair,
+  QUEUE_VERSION,
+  type QueuedRequest,
+  type QueueRecord,
+  type RequestState,
+  readLog,
+  requestDigest,
+  type StoredBody,
+  type StoredRequest,
+  type StoredResponse,
+} from './queue-record.ts'
+
+export interface QueueLimits {
+  readonly maxRequests: number
+  /** Of all bodies together. */
+  readonly maxBytes: number
+  readonly maxBodyBytes: number
+}
+
+export const DEFAULT_QUEUE_LIMITS: QueueLimits = {
+  maxRequests: 10_000,
+  maxBytes: 1024 * 1024 * 1024,
+  maxBodyBytes: 256 * 1024 * 1024,
+}
+
+export interface RequestEdit {
+  readonly method?: string
+  readonly target?: string
+  readonly headers?: readonly HeaderPair[]
+  readonly body?: Uint8Array
+}
+
+/**
+ * HTTP writes of one branch, held until its commit.
+ * - A request is durable, its body included, before `add` resolves; nobody is answered 202 before.
+ * - Every move is durable before its effect: a request that was found `sending` after a crash is `unknown`.
+ * - A full queue refuses; nothing is dropped silently.
+ */
+export class RequestQueue {
+  readonly #directory: string
+  readonly #limits: QueueLimits
+  readonly #requests: Map<string, QueuedRequest>
+  readonly #log: QueueLog
+  /** Not empty: the log is damaged, the queue only shows what it has. */
+  readonly damage: readonly string[]
+  #bytes = 0
+  #arriving = 0
+
+  private constructor(
+    directory: string,
+    limits: QueueLimits,
+    requests: Map<string, QueuedRequest>,
+    log: QueueLog,
+    damage: readonly string[],
+  ) {
+    this.#directory = directory
+    this.#limits = limits
+    this.#requests = requests
+    this.#log = log
+    this.damage = damage
+    for (const one of requests.values()) if (one.state !== 'dropped') this.#bytes += one.request.body.size
+  }
+
+  /** Opens or creates the queue in a directory that only the daemon can reach. */
+  static async open(directory: string, limits: QueueLimits = DEFAULT_QUEUE_LIMITS): Promise<RequestQueue> {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    const path = join(directory, 'queue.log')
+    await createLog(path, directory)
+    const read = readLog(await readFile(path))
+    const requests = new Map(read.requests)
+    const damaged = read.damage.length > 0
+    // A damaged log is left exactly as it was found.
+    const length = damaged ? (await readFile(path)).length : read.goodBytes
+    const log = await QueueLog.open(path, length)
+    const queue = new RequestQueue(directory, limits, requests, log, read.damage)
+    if (!damaged) await queue.#recover(length)
+    return queue
+  }
+
+  async #recover(length: number): Promise<void> {
+    if (length === 0) await this.#log.append(encodeRecord({ op: 'open', version: QUEUE_VERSION }))
+    for (const one of this.list())
+      if (one.state === 'sending')
+        await this.move(one.id, 'unknown', 'The daemon ended while it was being sent')
+    // Bodies without a record were never acknowledged; bodies of dropped requests are not needed again.
+    const needed = new Set(this.list().map((one) => (one.state === 'dropped' ? '' : one.request.body.file)))
+    for (const name of await readdir(this.#directory))
+      if (name.startsWith('body-') && !needed.has(name)) await rm(join(this.#directory, name))
+  }
+
+  /** Streams a body in, against the limits. `add` makes a request of it; `abandon` gives its space back. */
+  async spool(chunks: AsyncIterable<Uint8Array>): Promise<StoredBody> {
+    this.#refuseIfDamaged()
+    return await spoolBody(this.#directory, `body-${newRequestId()}`, chunks, {
+      maxBodyBytes: this.#limits.maxBodyBytes,
+      reserve: (bytes) => {
+        if (this.#bytes + bytes > this.#limits.maxBytes)
+          throw new PuzzledError('queue-full', `The queue holds at most ${this.#limits.maxBytes} bytes`)
+        this.#bytes += bytes
+      },
+      release: (bytes) => {
+        this.#bytes -= bytes
+      },
+    })
+  }
+
+  async abandon(body: StoredBody): Promise<void> {
+    this.#bytes -= body.size
+    if (body.file !== undefined) await rm(join(this.#directory, body.file), { force: true })
+  }
+
+  /** Durable when it resolves. An `Idempotency-Key` is added unless the agent sent one. */
+  async add(request: Omit<StoredRequest, 'body'>, body: StoredBody): Promise<QueuedRequest> {
+    this.#refuseIfDamaged()
+    if (this.#requests.size + this.#arriving >= this.#limits.maxRequests) {
+      await this.abandon(body)
+      throw new PuzzledError('queue-full', `The queue holds at most ${this.#limits.maxRequests} requests`)
+    }
+    const id = newRequestId()
+    const hasKey = request.headers.some(([name]) => name.toLowerCase() === 'idempotency-key')
+    const key: readonly HeaderPair[] = hasKey ? [] : [['idempotency-key', `puzzled-${id}`]]
+    const stored = { ...request, headers: [...request.headers, ...key], body }
+    this.#arriving++
+    try {
+      await this.#record({ op: 'queued', id, time: now(), request: stored })
+    } catch (error) {
+      await this.abandon(body)
+      throw error
+    } finally {
+      this.#arriving--
+    }
+    return this.get(id)
+  }
+
+  /** In the order in which they will be sent. */
+  list(): readonly QueuedRequest[] {
+    return [...this.#requests.values()]
+  }
+
+  get(id: string): QueuedRequest {
+    const found = this.#requests.get(id)
+    if (found === undefined) throw new PuzzledError('request-unknown', `No queued request has the id "${id}"`)
+    return found
+  }
+
+  get usage(): { readonly requests: number; readonly bytes: number } {
+    return { requests: this.#requests.size, bytes: this.#bytes }
+  }
+
+  /** What the changeset carries: everything that still waits for a decision. */
+  summaries(): readonly QueuedRequestSummary[] {
+    return this.list()
+      .filter((one) => one.state === 'queued')
+      .map((one) => summaryOf(one))
+  }
+
+  async drop(id: string): Promise<void> {
+    const { body } = this.get(id).request
+    await this.move(id, 'dropped', 'Dropped by a person')
+    await this.abandon(body)
+  }
+
+  /** An edit is a new request with the same place in the queue: its digest changes, so the gate must run again. */
+  async edit(id: string, change: RequestEdit): Promise<QueuedRequest> {
+    this.#refuseIfDamaged()
+    const known = this.get(id)
+    if (known.state !== 'queued') throw new PuzzledError('wrong-state', `Request "${id}" is ${known.state}`)
+    const { body: bytes, ...rest } = change
+    const body = bytes === undefined ? known.request.body : await this.spool(once(bytes))
+    await this.#record({ op: 'edited', id, time: now(), request: { ...known.request, ...rest, body } })
+    if (bytes !== undefined) await this.abandon(known.request.body)
+    return this.get(id)
+  }
+
+  /** Binds to exactly what was reviewed. Requests that are not named stay queued. */
+  async approve(reviewed: readonly Pick<QueuedRequestSummary, 'id' | 'sha256'>[]): Promise<void> {
+    this.#refuseIfDamaged()
+    for (const { id, sha256 } of reviewed) {
+      const one = this.#requests.get(id)
+      // A crash between two approvals leaves some approved: doing it again finishes it.
+      const ready = one?.state === 'queued' || one?.state === 'approved'
+      if (one === undefined || !ready || requestDigest(one.request) !== sha256)
+        throw new PuzzledError('changed-since-review', `Request "${id}" is not the one that was reviewed`)
+    }
+    const fresh = reviewed.filter(({ id }) => this.get(id).state === 'queued')
+    await Promise.all(fresh.map(({ id }) => this.move(id, 'approved')))
+  }
+
+  /** Refuses a move that the table does not have; durable when it resolves. */
+  async move(id: string, to: RequestState, detail?: string, response?: StoredResponse): Promise<void> {
+    this.#refuseIfDamaged()
+    const base = { op: 'state', id, time: now(), to } as const
+    const withDetail = detail === undefined ? base : { ...base, detail }
+    const record: QueueRecord = response === undefined ? withDetail : { ...withDetail, response }
+    const problem = apply(new Map([[id, this.get(id)]]), record)
+    if (problem !== undefined) throw new PuzzledError('wrong-state', `The queue's record ${problem}`)
+    await this.#record(record)
+  }
+
+  /** The body's bytes, verified against the digest that was approved. */
+  async body(id: string): Promise<Buffer> {
+    const { body } = this.get(id).request
+    const bytes =
+      body.file === undefined
+        ? Buffer.from(body.inline ?? '', 'base64')
+        : await readFile(join(this.#directory, body.file))
+    if (bytes.length !== body.size || createHash('sha256').update(bytes).digest('hex') !== body.sha256)
+      throw new PuzzledError('record-damaged', `The body of request "${id}" is not what was queued`)
+    return bytes
+  }
+
+  /** For large bodies: verified in a first pass, then streamed. */
+  async verifiedFile(id: string): Promise<string | undefined> {
+    const { body } = this.get(id).request
+    if (body.file === undefined) return undefined
+    const path = join(this.#directory, body.file)
+    const hash = createHash('sha256')
+    let size = 0
+    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+      hash.update(chunk)
+      size += chunk.length
+    }
+    if (size !== body.size || hash.digest('hex') !== body.sha256)
+      throw new PuzzledError('record-damaged', `The body of request "${id}" is not what was queued`)
+    return path
+  }
+
+  async close(): Promise<void> {
+    await this.#log.close()
+  }
+
+  async #record(record: QueueRecord): Promise<void> {
+    failpoint('queue.before-append')
+    await this.#log.append(encodeRecord(record))
+    const problem = apply(this.#requests, record)
+    if (problem !== undefined) throw new PuzzledError('internal', `The queue's record ${problem}`)
+    failpoint('queue.appended')
+  }
+
+  #refuseIfDamaged(): void {
+    if (this.damage.length > 0)
+      throw new PuzzledError('record-damaged', `The request queue is damaged: ${this.damage.join('; ')}`, {
+        hint: `The log was kept as it is in ${this.#directory}`,
+      })
+  }
+}
+
+export function summaryOf(one: QueuedRequest): QueuedRequestSummary {
+  const { method, host, target, body } = one.request
+  const sha256 = requestDigest(one.request)
+  return { id: one.id, method, host, path: target, bytes: body.size, class: 'queue', sha256 }
+}
+
+async function createLog(path: string, directory: string): Promise<void> {
+  const file = await open(path, 'a', 0o600)
+  await file.close()
+  await syncDirectory(directory)
+}
+
+const now = (): string => new Date().toISOString()
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}

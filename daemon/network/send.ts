@@ -1,0 +1,154 @@
+import { createReadStream } from 'node:fs'
+import type { Dispatcher } from 'undici'
+import { type Credential, fillIn, redactText, type Secret } from './credentials.ts'
+import { NetworkDenied } from './denial.ts'
+import { parseHostname } from './hostname.ts'
+import type { NetworkLimits } from './limits.ts'
+import type { RequestQueue } from './queue.ts'
+import type { HeaderPair, QueuedRequest, StoredResponse } from './queue-record.ts'
+import type { ReplayPorts, SendOutcome } from './replay.ts'
+import { type CompiledRules, decide } from './request-rule.ts'
+import { parseTarget } from './request-target.ts'
+import type { PinnedResolver } from './resolver.ts'
+import { Upstream } from './upstream.ts'
+
+export interface SenderParts {
+  readonly queue: RequestQueue
+  readonly rules: CompiledRules
+  readonly resolver: PinnedResolver
+  readonly credentials: readonly Credential[]
+  readonly limits: NetworkLimits
+  readonly ca: readonly string[]
+}
+
+/** Sends queued requests for real: rules and addresses as they are now, a connection of its own for each. */
+export class Sender implements ReplayPorts {
+  readonly #parts: SenderParts
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts
+  }
+
+  async judge(queued: QueuedRequest): Promise<{ ok: true } | { ok: false; reason: string }> {
+    try {
+      const { host, allowed } = this.#judged(queued)
+      await this.#parts.resolver.resolve(host, allowed)
+      return { ok: true }
+    } catch (error) {
+      return { ok: false, reason: error instanceof Error ? error.message : String(error) }
+    }
+  }
+
+  #judged(queued: QueuedRequest) {
+    const { request } = queued
+    const host = parseHostname(request.host)
+    const target = parseTarget(request.target)
+    if (!host.ok || !target.ok)
+      throw new NetworkDenied(400, 'bad-target', 'The stored request names no valid place')
+    const decision = decide(this.#parts.rules, { ...request, host: host.host, target: target.target })
+    if (decision.class !== 'queue' && decision.class !== 'live')
+      throw new NetworkDenied(403, decision.rule, decision.reason)
+    return { host: host.host, allowed: decision.matched?.addresses ?? [] }
+  }
+
+  async send(queued: QueuedRequest): Promise<SendOutcome> {
+    const { credentials, limits, resolver, ca, queue } = this.#parts
+    const { request } = queued
+    const { host, allowed } = this.#judged(queued)
+    const filled = fillIn(credentials, host, request.scheme, request.target, request.headers)
+    const file = await queue.verifiedFile(queued.id)
+    const bytes = file === undefined ? await queue.body(queued.id) : undefined
+    const body = file === undefined ? (bytes?.length === 0 ? null : (bytes ?? null)) : createReadStream(file)
+    const framing: HeaderPair[] = body === null ? [] : [['content-length', String(request.body.size)]]
+    const headers = filled.headers.filter(([name]) => name.toLowerCase() !== 'content-length')
+    const { method, scheme, port } = request
+    // Never a kept-alive socket: the server may close it just as the request leaves, and then nobody knows.
+    const upstream = new Upstream(resolver, limits, ca)
+    try {
+      return await new Promise<SendOutcome>((done, failed) => {
+        const reader = new AnswerReader(limits.keptResponseBytes, filled.secrets, done)
+        upstream
+          .dispatch(
+            {
+              method,
+              scheme,
+              host,
+              port,
+              allowed,
+              target: filled.target,
+              headers: [...headers, ...framing],
+              body,
+            },
+            reader,
+          )
+          .catch(failed)
+      })
+    } finally {
+      await upstream.close()
+    }
+  }
+}
+
+/** Collects the beginning of an answer, and knows whether anything had left when it fails. */
+class AnswerReader implements Dispatcher.DispatchHandler {
+  readonly #keep: number
+  readonly #secrets: readonly Secret[]
+  readonly #done: (outcome: SendOutcome) => void
+  #leaving = false
+  #status = 0
+  #headers: HeaderPair[] = []
+  readonly #chunks: Buffer[] = []
+  #size = 0
+
+  constructor(keep: number, secrets: readonly Secret[], done: (outcome: SendOutcome) => void) {
+    this.#keep = keep
+    this.#secrets = secrets
+    this.#done = done
+  }
+
+  /** undici calls this with a connected socket in hand, right before the first byte is written. */
+  onRequestStart(): void {
+    this.#leaving = true
+  }
+
+  onResponseStart(
+    _controller: unknown,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (status < 200) return
+    this.#status = status
+    this.#headers = Object.entries(headers).flatMap(([name, value]) =>
+      [value ?? []].flat().map((one) => [name, redactText(one, this.#secrets)] as const),
+    )
+  }
+
+  onResponseData(_controller: unknown, chunk: Buffer): void {
+    if (this.#size < this.#keep) this.#chunks.push(chunk)
+    this.#size += chunk.length
+  }
+
+  onResponseEnd(): void {
+    const whole = Buffer.concat(this.#chunks).subarray(0, this.#keep)
+    const shown =
+      this.#secrets.length === 0
+        ? whole
+        : Buffer.from(redactText(whole.toString('latin1'), this.#secrets), 'latin1')
+    const response: StoredResponse = {
+      status: this.#status,
+      headers: this.#headers,
+      body: shown.toString('base64'),
+      truncated: this.#size > this.#keep,
+    }
+    this.#done({ kind: 'answered', response })
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    const reason = redactText(error.message, this.#secrets)
+    this.#done(
+      this.#leaving
+        ? { kind: 'unknown', reason: `It left, and then: ${reason}` }
+        : { kind: 'not-sent', reason },
+    )
+  }
+}

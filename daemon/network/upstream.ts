@@ -1,0 +1,192 @@
+import { connect as netConnect, type Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { rootCertificates, connect as tlsConnect } from 'node:tls'
+import { type Dispatcher, errors, Pool } from 'undici'
+import type { Address, Cidr } from './address.ts'
+import { NetworkDenied } from './denial.ts'
+import { flat } from './headers.ts'
+import { type Hostname, urlHost } from './hostname.ts'
+import type { NetworkLimits } from './limits.ts'
+import type { Headers } from './request-nature.ts'
+import type { PinnedResolver } from './resolver.ts'
+
+export interface Destination {
+  readonly scheme: 'http' | 'https'
+  readonly host: Hostname
+  readonly port: number
+  /** Ranges outside the public ones that the rule lets this host resolve to. */
+  readonly allowed: readonly Cidr[]
+}
+
+export interface UpstreamRequest extends Destination {
+  readonly method: string
+  readonly target: string
+  /** Complete but for `host`; framing headers other than `content-length` are not among them. */
+  readonly headers: Headers
+  readonly body: Readable | Buffer | null
+  /** A protocol to upgrade to. */
+  readonly upgrade?: string
+}
+
+const MAX_POOLS = 256
+
+/**
+ * The only place that opens connections to the outside, for one branch: no other branch ever shares a socket with it.
+ * Requests are written anew from their judged parts, and the addresses dialled are the ones that were judged.
+ */
+export class Upstream {
+  readonly #resolver: PinnedResolver
+  readonly #limits: NetworkLimits
+  readonly #ca: readonly string[]
+  readonly #pools = new Map<string, Pool>()
+
+  /** `ca` are further authorities that upstream certificates may come from (a company's own). */
+  constructor(resolver: PinnedResolver, limits: NetworkLimits, ca: readonly string[] = []) {
+    this.#resolver = resolver
+    this.#limits = limits
+    this.#ca = ca
+  }
+
+  /** Throws `NetworkDenied` when the destination may not be dialled; everything later goes to the handler. */
+  async dispatch(request: UpstreamRequest, handler: Dispatcher.DispatchHandler): Promise<void> {
+    await this.#resolver.resolve(request.host, request.allowed)
+    this.#poolFor(request).dispatch(
+      {
+        method: request.method as Dispatcher.HttpMethod,
+        path: request.target,
+        headers: flat(request.headers),
+        body: request.body,
+        ...(request.upgrade === undefined ? {} : { upgrade: request.upgrade }),
+      },
+      handler,
+    )
+  }
+
+  /** A plain connection to a judged address, for tunnels and exposed ports. */
+  async connect(destination: Destination): Promise<Socket> {
+    const addresses = await this.#resolver.resolve(destination.host, destination.allowed)
+    let failure: unknown
+    for (const address of addresses) {
+      try {
+        return await this.#dial(address, destination.port)
+      } catch (error) {
+        failure = error
+      }
+    }
+    throw upstreamError(failure)
+  }
+
+  /** `ENOTSENT` marks failures before any byte of a request could leave. */
+  async #secure(destination: Destination): Promise<Socket> {
+    const socket = await this.connect(destination)
+    socket.setNoDelay(true)
+    if (destination.scheme === 'http') return socket
+    const { host } = destination
+    return await new Promise((done, failed) => {
+      const secure = tlsConnect({
+        socket,
+        // An address has no SNI; its certificate must name the address.
+        ...(host.address === undefined ? { servername: host.text } : { host: host.text }),
+        ALPNProtocols: ['http/1.1'],
+        ...(this.#ca.length === 0 ? {} : { ca: [...rootCertificates, ...this.#ca] }),
+        minVersion: 'TLSv1.2',
+      })
+      const timer = setTimeout(() => secure.destroy(timeout('TLS handshake')), this.#limits.connectMs)
+      secure.once('secureConnect', () => {
+        clearTimeout(timer)
+        secure.removeListener('error', failed)
+        done(secure)
+      })
+      secure.once('error', failed)
+      secure.once('close', () => clearTimeout(timer))
+    })
+  }
+
+  #dial(address: Address, port: number): Promise<Socket> {
+    return new Promise((done, failed) => {
+      const socket = netConnect({ host: address.text, port, family: address.family })
+      const timer = setTimeout(() => socket.destroy(timeout('connection')), this.#limits.connectMs)
+      socket.once('connect', () => {
+        clearTimeout(timer)
+        socket.removeListener('error', failed)
+        done(socket)
+      })
+      socket.once('error', failed)
+      socket.once('close', () => clearTimeout(timer))
+    })
+  }
+
+  #poolFor(destination: Destination): Pool {
+    const { scheme, host, port, allowed } = destination
+    const origin = `${scheme}://${urlHost(host)}:${port}`
+    const key = `${origin} ${allowed.map((cidr) => `${cidr.address.text}/${cidr.prefix}`).join()}`
+    const known = this.#pools.get(key)
+    if (known !== undefined) return known
+    const pool = new Pool(origin, {
+      connections: this.#limits.upstreamSockets,
+      pipelining: 1,
+      allowH2: false,
+      headersTimeout: this.#limits.responseMs,
+      bodyTimeout: this.#limits.responseIdleMs,
+      maxHeaderSize: this.#limits.responseHeaderBytes,
+      keepAliveTimeout: 4_000,
+      connect: (_options, done) => {
+        this.#secure(destination).then(
+          (socket) => done(null, socket as never),
+          (error: unknown) => done(upstreamError(error), null),
+        )
+      },
+    })
+    this.#pools.set(key, pool)
+    this.#closeOldest()
+    return pool
+  }
+
+  #closeOldest(): void {
+    for (const [key, pool] of this.#pools) {
+      if (this.#pools.size <= MAX_POOLS) return
+      this.#pools.delete(key)
+      // Waits for its running requests; a failure here is the requests' own failure.
+      pool.close().catch(() => undefined)
+    }
+  }
+
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()]
+    this.#pools.clear()
+    await Promise.all(pools.map((pool) => pool.destroy()))
+  }
+}
+
+const timeout = (what: string): Error =>
+  Object.assign(new Error(`The ${what} took too long`), { code: 'ETIMEDOUT' })
+
+/** What the agent is told when the other end fails: a status, a rule id and a sentence without internals. */
+export function upstreamError(error: unknown): NetworkDenied {
+  if (error instanceof NetworkDenied) return error
+  const cause = error instanceof Error && error.cause instanceof NetworkDenied ? error.cause : undefined
+  if (cause !== undefined) return cause
+  const code = String((error as { code?: unknown } | null)?.code ?? '')
+  const late = error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError
+  if (late || code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT')
+    return new NetworkDenied(504, 'upstream-timeout', 'The other end did not answer in time', {
+      cause: error,
+    })
+  if (/CERT|SELF_SIGNED|ISSUER|ALTNAME|ERR_SSL|ERR_TLS/.test(code))
+    return new NetworkDenied(
+      502,
+      'upstream-certificate',
+      `The other end's certificate is not valid: ${code}`,
+      { cause: error },
+    )
+  if (error instanceof errors.HeadersOverflowError)
+    return new NetworkDenied(502, 'upstream-headers', "The other end's headers are too large", {
+      cause: error,
+    })
+  return new NetworkDenied(
+    502,
+    'upstream-failed',
+    `The other end failed: ${code === '' ? 'no HTTP' : code}`,
+    { cause: error },
+  )
+}
