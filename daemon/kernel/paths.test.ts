@@ -58,7 +58,7 @@ describe('names', () => {
   it('are bytes: a name that is not UTF-8 comes back as it went in', () => {
     const name = Buffer.from([0x61, 0xff, 0x0a, 0x62])
     paths.mkdirat(dir, name, 0o700)
-    const [entry] = listDirectory(paths.openRoot(root))
+    const [entry] = paths.withFd(paths.openRoot(root), listDirectory)
     expect(entry?.name).toEqual(name)
     expect(isDirectory({ mode: entry?.type ?? 0 })).toBe(true)
     expect(isDirectory(statAt(dir, name))).toBe(true)

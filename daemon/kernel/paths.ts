@@ -34,7 +34,7 @@ export function openat2(dir: number, path: Name, flags: number, resolve = BENEAT
 }
 
 /** Opens an absolute path of the daemon's own choosing as a directory; symlinks above it are followed. */
-export const openRoot = (path: Name, flags = O.RDONLY): number =>
+export const openRoot = (path: Name, flags: number = O.RDONLY): number =>
   // SAFETY: see the head of the file.
   syscall('openat', NR.openat, AT.FDCWD, cstring(path), flags | O.DIRECTORY | O.CLOEXEC, 0)
 

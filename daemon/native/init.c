@@ -9,14 +9,14 @@
  *
  * It runs under the agent's seccomp filter, which therefore must allow: read, write, close, pipe2, clone (flags SIGCHLD
  * only), execve, setsid, ioctl(TIOCSCTTY), close_range, rt_sigaction, rt_sigprocmask, rt_sigtimedwait, wait4, kill,
- * exit_group. It installs no handlers: every signal stays blocked and is taken from the queue, which also works
+ * prctl, exit_group. It installs no handlers: every signal stays blocked and is taken from the queue, which also works
  * for a PID 1, to which the kernel does not deliver signals that have the default action.
  */
 #include "syscall.h"
 
 enum { STARTED = 1, EXEC_FAILED = 2, ENDED = 3, USER_MS = 4, SYSTEM_MS = 5, MAX_RSS_KIB = 6 };
 enum { SIGHUP = 1, SIGINT = 2, SIGQUIT = 3, SIGUSR1 = 10, SIGUSR2 = 12, SIGTERM = 15, SIGCHLD = 17, SIGWINCH = 28 };
-enum { ENOENT = 2, EINTR = 4, ENOEXEC = 8, EACCES = 13, ENOTDIR = 20, ENAMETOOLONG = 36, WNOHANG = 1 };
+enum { ENOENT = 2, EINTR = 4, ENOEXEC = 8, EACCES = 13, ENOTDIR = 20, ENAMETOOLONG = 36, WNOHANG = 1, PR_SET_DUMPABLE = 4 };
 enum { TIOCSCTTY = 0x540e, O_CLOEXEC = 02000000, CLOSE_RANGE_CLOEXEC = 4, PATH_LIMIT = 4096 };
 
 struct rusage {
@@ -25,18 +25,18 @@ struct rusage {
 
 static long status_fd;
 
+/* Eight bytes into a pipe are written whole or not at all; a daemon that is gone reads nothing. */
 static void report(int kind, long value)
 {
 	int record[2] = {kind, (int)value};
-	/* Eight bytes into a pipe are written whole or not at all; a daemon that is gone reads nothing. */
 	while (call(NR_write, status_fd, (long)record, sizeof record, 0, 0, 0) == -EINTR)
 		;
 }
 
 static void end(int status)
 {
-	for (;;)
-		call(NR_exit_group, status, 0, 0, 0, 0, 0);
+	call(NR_exit_group, status, 0, 0, 0, 0, 0);
+	__builtin_trap();
 }
 
 static long number(const char *text)
@@ -117,9 +117,7 @@ static void become_agent(int terminal, long failure_fd, char **argv, char **env)
 
 	call(NR_setsid, 0, 0, 0, 0, 0, 0);
 	error = terminal ? (int)-call(NR_ioctl, 0, TIOCSCTTY, 0, 0, 0, 0) : 0;
-	if (error == 0)
-		error = (int)-call(NR_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC, 0, 0, 0);
-	if (error == 0) {
+	if (error == 0 && (error = (int)-call(NR_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC, 0, 0, 0)) == 0) {
 		for (long signal = 1; signal <= 64; signal++)
 			call(NR_rt_sigaction, signal, (long)&fallback, 0, 8, 0, 0);
 		call(NR_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, 8, 0, 0);
@@ -147,7 +145,7 @@ static void reap(long agent)
 	}
 }
 
-static void supervise(long agent)
+static __attribute__((noreturn)) void supervise(long agent)
 {
 	unsigned long all = ~0UL;
 	for (;;) {
@@ -170,6 +168,9 @@ __attribute__((used, noreturn)) void puzzled_init(long *stack)
 
 	if (argc < 4 || (status_fd = number(argv[1])) < 3)
 		end(125);
+	/* An agent of the same uid could otherwise open /proc/1/fd/STATUS and forge the records. exec makes it dumpable again. */
+	if (call(NR_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0) != 0)
+		end(125);
 	call(NR_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, 8, 0, 0);
 	agent = call(NR_pipe2, (long)failure, O_CLOEXEC, 0, 0, 0, 0);
 	if (agent == 0)
@@ -188,7 +189,6 @@ __attribute__((used, noreturn)) void puzzled_init(long *stack)
 	if (error)
 		end(error == ENOENT ? 127 : 126);
 	supervise(agent);
-	__builtin_unreachable();
 }
 
 #if defined(__x86_64__)

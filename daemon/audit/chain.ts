@@ -1,0 +1,43 @@
+// pure
+import { GrowingTree, leafHash } from '../lib/merkle.ts'
+import { FIRST_PREV, linePrefix } from './record.ts'
+
+/**
+ * The state that a line must fit: its number and the hash of the line before. One SHA-256 per line serves both the
+ * chain and the tree.
+ */
+export class Chain {
+  readonly tree: GrowingTree
+  #prev: string
+
+  constructor(size = 0, edge: readonly Uint8Array[] = [], prev = FIRST_PREV) {
+    this.tree = new GrowingTree(size, edge)
+    this.#prev = prev
+  }
+
+  /** Number of the next line; lines count from 0. */
+  get next(): number {
+    return this.tree.size
+  }
+
+  get prev(): string {
+    return this.#prev
+  }
+
+  /** Takes a line that was encoded with `next` and `prev`. */
+  append(line: Uint8Array): void {
+    const hash = leafHash(line)
+    this.#prev = hash.toString('hex')
+    this.tree.append(hash)
+  }
+
+  /** Why the line does not belong here, or null when it does. */
+  refuses(line: Buffer): string | null {
+    const expected = linePrefix(this.next, this.#prev)
+    if (line.subarray(0, expected.length).equals(expected)) return null
+    const number = Buffer.from(`{"seq":${this.next},`)
+    return line.subarray(0, number.length).equals(number)
+      ? 'it does not follow the line before it: one of the two was changed'
+      : `record ${this.next} was expected here: records are missing, repeated or out of order`
+  }
+}

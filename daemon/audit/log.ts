@@ -1,0 +1,154 @@
+import type { FileHandle } from 'node:fs/promises'
+import { PuzzledError } from '../lib/errors.ts'
+import { failpoint } from '../lib/failpoint.ts'
+import { type OpenedLog, openForAppend } from './open.ts'
+import { type AuditRecord, encodeRecord, HEAD_KIND, type HeadFacts } from './record.ts'
+import { createSegment } from './segments.ts'
+
+export interface AuditLogOptions {
+  now: () => Date
+  /** A segment is sealed with a signed tree head when it is larger than this. */
+  segmentBytes?: number
+}
+
+interface Waiting {
+  record: Pick<AuditRecord, 'kind' | 'branch' | 'facts'>
+  resolve: (seq: number) => void
+  reject: (error: unknown) => void
+}
+
+/** Small enough that reading one at start-up takes a fraction of a second. */
+const SEGMENT_BYTES = 16 << 20
+/** Bounds how much is in memory and how long one batch takes. */
+const BATCH = 4096
+const NEWLINE = Buffer.from('\n')
+
+/**
+ * Append-only, hash-chained log. `append` resolves when the record is on disk; everything that waits at that moment
+ * shares one fsync. After a failed write nothing more is accepted: a log with a hole is worse than no log.
+ */
+export class AuditLog {
+  readonly #directory: string
+  readonly #now: () => Date
+  readonly #segmentBytes: number
+  readonly #log: OpenedLog
+  #waiting: Waiting[] = []
+  #writing: Promise<void> | null = null
+  #broken: { cause: unknown } | null = null
+
+  private constructor(directory: string, options: AuditLogOptions, log: OpenedLog) {
+    this.#directory = directory
+    this.#now = options.now
+    this.#segmentBytes = options.segmentBytes ?? SEGMENT_BYTES
+    this.#log = log
+  }
+
+  static async open(directory: string, options: AuditLogOptions): Promise<AuditLog> {
+    return new AuditLog(directory, options, await openForAppend(directory, options.now))
+  }
+
+  /** The record's number, once it is on disk. */
+  append(kind: string, branch: string, facts: Readonly<Record<string, unknown>>): Promise<number> {
+    return new Promise((resolve, reject) => {
+      if (this.#broken !== null) {
+        reject(brokenError(this.#broken.cause))
+        return
+      }
+      this.#waiting.push({ record: { kind, branch, facts }, resolve, reject })
+      this.#writing ??= this.#drain()
+    })
+  }
+
+  /** Waits for what was appended and ends the log with a signed head. */
+  async close(): Promise<void> {
+    await this.#writing
+    if (this.#broken === null && this.#log.walk.next > 0) await this.#write([this.#headLine()])
+    await this.#log.handle.close()
+    await this.#log.tip.close()
+  }
+
+  async #drain(): Promise<void> {
+    // The callers of this turn of the event loop share the first write as well.
+    await Promise.resolve()
+    try {
+      while (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0, BATCH))
+    } finally {
+      this.#writing = null
+    }
+  }
+
+  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+    try {
+      if (this.#log.size >= this.#segmentBytes) await this.#rotate()
+      const first = this.#log.walk.next
+      await this.#write(batch.map(({ record }) => this.#nextLine(record)))
+      for (const [at, { resolve }] of batch.entries()) resolve(first + at)
+    } catch (cause) {
+      this.#broken = { cause }
+      for (const { reject } of [...batch, ...this.#waiting.splice(0)]) reject(brokenError(cause))
+    }
+  }
+
+  #nextLine(record: Waiting['record']): Buffer {
+    const { chain } = this.#log.walk
+    const line = encodeRecord({
+      seq: chain.next,
+      prev: chain.prev,
+      time: this.#now().toISOString(),
+      ...record,
+    })
+    chain.append(line)
+    return line
+  }
+
+  /** Log first, then tip: the tip may lag behind what is on disk, never promise what is not. */
+  async #write(lines: readonly Buffer[]): Promise<void> {
+    const { handle, tip, walk } = this.#log
+    const bytes = Buffer.concat(lines.flatMap((line) => [line, NEWLINE]))
+    failpoint('audit.before-append')
+    await writeAll(handle, bytes)
+    failpoint('audit.before-sync')
+    await handle.datasync()
+    this.#log.size += bytes.length
+    failpoint('audit.before-tip')
+    await tip.write({ next: walk.next, prev: walk.chain.prev })
+    failpoint('audit.after-tip')
+  }
+
+  #headLine(): Buffer {
+    const { walk, signer } = this.#log
+    const { tree } = walk.chain
+    const root = tree.root()
+    const facts: HeadFacts = {
+      size: tree.size,
+      root: root.toString('hex'),
+      edge: tree.edge().map((hash) => hash.toString('hex')),
+      signature: signer.sign(tree.size, root),
+    }
+    return this.#nextLine({ kind: HEAD_KIND, branch: '', facts: { ...facts } })
+  }
+
+  /** The old segment ends in a signed head, the new one begins with one: either can be read without the other. */
+  async #rotate(): Promise<void> {
+    await this.#write([this.#headLine()])
+    failpoint('audit.sealed')
+    const next = await createSegment(this.#directory, this.#log.segment + 1)
+    failpoint('audit.segment-created')
+    await this.#log.handle.close()
+    this.#log.handle = next
+    this.#log.segment++
+    this.#log.size = 0
+    await this.#write([this.#headLine()])
+    failpoint('audit.rotated')
+  }
+}
+
+const brokenError = (cause: unknown): PuzzledError =>
+  new PuzzledError('audit-failed', 'The audit log cannot be written', {
+    cause,
+    hint: 'Nothing is committed until it can: free space on the store, then start again.',
+  })
+
+async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
+  for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten
+}

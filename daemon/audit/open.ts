@@ -1,0 +1,110 @@
+import { type FileHandle, mkdir, open, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PuzzledError } from '../lib/errors.ts'
+import { createSegment, linesOf, listSegments, segmentName } from './segments.ts'
+import { type HeadSigner, loadSigner, verifiesHead } from './signer.ts'
+import { TipFile } from './tip.ts'
+import { cutSince } from './verify.ts'
+import { LogWalk } from './walk.ts'
+
+export interface OpenedLog {
+  signer: HeadSigner
+  tip: TipFile
+  walk: LogWalk
+  segment: number
+  handle: FileHandle
+  size: number
+}
+
+/**
+ * Reads what is there before anything can be appended. A damaged log is refused; a torn last line, which nobody was
+ * told about, is set aside.
+ */
+export async function openForAppend(directory: string, now: () => Date): Promise<OpenedLog> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const signer = await loadSigner(directory)
+  const tip = new TipFile(directory)
+  const segments = await listSegments(directory)
+  const { walk, size } = await readTail(directory, segments, signer, now)
+  const cut = cutSince(walk, await tip.read())
+  if (cut !== null)
+    throw new PuzzledError('audit-failed', `The audit log in "${directory}" is not what it was: ${cut}`, {
+      hint: `Look: puzzlectl audit verify. To begin a new log, keep this one: mv ${directory} ${directory}.damaged`,
+    })
+  const last = segments.at(-1)
+  const segment = last ?? 1
+  const handle =
+    last === undefined
+      ? await createSegment(directory, segment)
+      : await open(join(directory, segmentName(segment)), 'a', 0o600)
+  return { signer, tip, walk, segment, handle, size }
+}
+
+/** The last segment begins with a head that carries the state; one that a crash left empty needs the one before. */
+async function readTail(
+  directory: string,
+  segments: readonly number[],
+  signer: HeadSigner,
+  now: () => Date,
+): Promise<{ walk: LogWalk; size: number }> {
+  const walk = new LogWalk(signer.publicKey, verifiesHead)
+  const last = segments.at(-1)
+  if (last === undefined) return { walk, size: 0 }
+  const size = await readSegment(directory, last, walk, now, true)
+  const before = segments.at(-2)
+  if (size === 0 && before !== undefined) await readSegment(directory, before, walk, now, false)
+  return { walk, size }
+}
+
+/** Bytes of whole lines. */
+async function readSegment(
+  directory: string,
+  segment: number,
+  walk: LogWalk,
+  now: () => Date,
+  isLast: boolean,
+): Promise<number> {
+  let size = 0
+  for await (const lines of linesOf(directory, segment))
+    for (const { bytes, offset, whole } of lines) {
+      if (!whole && isLast) {
+        await setTornAside(directory, segment, offset, bytes, now())
+        continue
+      }
+      const why = whole ? walk.take(bytes) : 'a line without an end in the middle of the log'
+      if (why !== null) throw damaged(directory, segment, offset, why)
+      size = offset + bytes.length + 1
+    }
+  return size
+}
+
+const damaged = (directory: string, segment: number, offset: number, why: string): PuzzledError =>
+  new PuzzledError(
+    'audit-failed',
+    `The audit record at byte ${offset} of ${segmentName(segment)} is wrong: ${why}`,
+    {
+      hint: `Look: puzzlectl audit verify. To begin a new log, keep this one: mv ${directory} ${directory}.damaged`,
+      data: { segment: segmentName(segment), offset },
+    },
+  )
+
+async function setTornAside(
+  directory: string,
+  segment: number,
+  offset: number,
+  bytes: Buffer,
+  now: Date,
+): Promise<void> {
+  const kept = await open(
+    join(directory, `torn-${segmentName(segment)}-${offset}-${now.getTime()}`),
+    'w',
+    0o600,
+  )
+  try {
+    await kept.writeFile(bytes)
+    await kept.sync()
+  } finally {
+    await kept.close()
+  }
+  await truncate(join(directory, segmentName(segment)), offset)
+}

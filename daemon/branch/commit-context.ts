@@ -1,0 +1,67 @@
+import type { Requester } from '../contract/branch.ts'
+import type { Change, NodeState } from '../contract/changeset.ts'
+import type { Dir, Disk } from '../lib/disk.ts'
+
+/** What lands, decided and approved. Plain data: it crosses to the worker. */
+export interface CommitJob {
+  commit: string
+  branch: string
+  digest: string
+  /** The branch keeps changes that were not selected. */
+  part: boolean
+  reverts: string | null
+  requester: Requester
+  at: string
+  /** Changes of the base after this moment collide; null for a revert, which compares states instead. */
+  forkedAtNs: bigint | null
+  allowSetuid: boolean
+  bases: readonly JobBase[]
+  changes: readonly Change[]
+}
+
+export interface JobBase {
+  path: string
+  dev: number
+  /** Mounts below the base that the branch has layers for. */
+  nested: readonly string[]
+}
+
+/** A readable directory entry that holds the new content of a change. `release` closes what was opened for it. */
+export interface SourceFile {
+  dir: Dir
+  name: Uint8Array
+  release(): void
+}
+
+export interface Sources {
+  /** Null when the content is not there (any more). */
+  find(change: Change, state: NodeState): SourceFile | null
+  close(): void
+}
+
+/** Asks the kernel as the requester. Each answer is null, or the errno's name that the requester would have met. */
+export interface Access {
+  /** Reach a directory of a base, beneath it and from the root. */
+  reach(base: string, path: Uint8Array): string | null
+  /** Create, replace and remove entries of a directory. */
+  changeEntries(dir: Dir): string | null
+  /** Write to the node itself. */
+  write(dir: Dir, name: Uint8Array): string | null
+}
+
+/** Where the private directory for a mount is. See docs/decisions/staging-place.md. */
+export type FindArea = (dir: Dir, base: string) => string
+
+export interface CommitContext {
+  disk: Disk
+  /** `journal/` of the store, absolute. */
+  journal: string
+  findArea: FindArea
+  access: Access
+  sources: Sources
+}
+
+export interface JobHooks {
+  beforeIntent(commit: string): Promise<void>
+  afterIntent(commit: string): Promise<void>
+}

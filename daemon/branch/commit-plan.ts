@@ -1,0 +1,200 @@
+// pure
+import { encodePath } from '../contract/bytes.ts'
+import type { Change, NodeState } from '../contract/changeset.ts'
+import { splitPath } from './journal/format.ts'
+import { type Stripped, sgidOf, strip } from './landed-meta.ts'
+
+/** One node of what is built in the staging directory; the first of a tree is its root. */
+export interface StageNode {
+  /** Below the slot; empty for the root. */
+  below: Buffer
+  change: Change
+  state: NodeState
+}
+
+export interface PlannedOperation {
+  kind: 'place' | 'swap' | 'remove' | 'adjust'
+  base: number
+  path: Buffer
+  /** Null for a directory that only gets its old times back after entries in it were renamed. */
+  change: Change | null
+  /** Name in the commit's staging directory. */
+  slot: string
+  /** What is built there, parents first; empty for `remove` and `adjust`. */
+  tree: StageNode[]
+  /** Metadata as it lands, for `adjust`. */
+  state: NodeState | null
+}
+
+export interface CommitPlan {
+  /** Entries in any order, then directories, deepest first: their times would be lost otherwise. */
+  operations: readonly PlannedOperation[]
+  warnings: readonly Stripped[]
+  /** Deleted paths that leave together with a directory above them: their identity is checked all the same. */
+  folded: readonly Change[]
+}
+
+export interface PlanOptions {
+  allowSetuid: boolean
+  /** Whether a directory of the base that the changeset does not mention has its setgid bit. */
+  inheritsGroup: (base: number, path: Uint8Array) => boolean
+}
+
+export class PlanError extends Error {
+  override readonly name = 'PlanError'
+  readonly change: Change
+
+  constructor(change: Change, message: string) {
+    super(message)
+    this.change = change
+  }
+}
+
+const keyOf = (base: number, path: Uint8Array): string =>
+  `${base}:${Buffer.from(path.buffer, path.byteOffset, path.byteLength).toString('latin1')}`
+
+const isDirectory = (state: NodeState | null): boolean => state?.type === 'dir'
+
+/**
+ * From changes to renames. A subtree that is new is one rename, and so is one that goes. Changes come in canonical
+ * order, in which a directory stands before everything below it.
+ */
+export function planCommit(changes: readonly Change[], options: PlanOptions): CommitPlan {
+  const planner = new Planner(options)
+  for (const change of changes) planner.add(change)
+  return planner.finish()
+}
+
+class Planner {
+  readonly #options: PlanOptions
+  readonly #entries: PlannedOperation[] = []
+  readonly #adjusts = new Map<string, PlannedOperation>()
+  readonly #touched = new Map<string, { base: number; path: Buffer }>()
+  /** Directories that are built in staging, with the operation that they belong to. */
+  readonly #staged = new Map<string, PlannedOperation>()
+  /** Directories that leave the base as a whole. */
+  readonly #removed = new Set<string>()
+  /** Modes as they land, for the setgid bit that new entries inherit. */
+  readonly #modes = new Map<string, number>()
+  readonly #warnings: Stripped[] = []
+  readonly #folded: Change[] = []
+
+  constructor(options: PlanOptions) {
+    this.#options = options
+  }
+
+  add(change: Change): void {
+    const finding = change.findings[0]
+    if (finding !== undefined) throw new PlanError(change, finding.message)
+    if (change.new === null) this.#remove(change)
+    else this.#bring(change, change.new)
+  }
+
+  #remove(change: Change): void {
+    const { base, path } = change
+    const key = keyOf(base, path)
+    if (isDirectory(change.old)) this.#removed.add(key)
+    if (this.#removed.has(keyOf(base, splitPath(path).parent))) {
+      this.#folded.push(change)
+      return
+    }
+    this.#entry('remove', change)
+  }
+
+  #bring(change: Change, state: NodeState): void {
+    const { base, path } = change
+    const key = keyOf(base, path)
+    const landed = this.#landed(change, state)
+    const home = path.length === 0 ? undefined : this.#staged.get(keyOf(base, splitPath(path).parent))
+    if (home !== undefined) {
+      const below = Buffer.from(path).subarray(home.path.length + 1)
+      home.tree.push({ below, change, state: landed })
+      if (isDirectory(landed)) this.#staged.set(key, home)
+      // What is merged away below a directory that changed its type goes with the old one.
+      if (change.old !== null) this.#folded.push(change)
+      return
+    }
+    if (staysInPlace(change)) this.#adjust(change, landed)
+    else {
+      const operation = this.#entry(change.old === null ? 'place' : 'swap', change)
+      operation.tree.push({ below: Buffer.alloc(0), change, state: landed })
+      if (isDirectory(landed)) this.#staged.set(key, operation)
+      if (isDirectory(change.old)) this.#removed.add(key)
+    }
+  }
+
+  #landed(change: Change, state: NodeState): NodeState {
+    const parent = splitPath(change.path).parent
+    const mode = this.#modes.get(keyOf(change.base, parent))
+    const inherits =
+      change.path.length > 0 &&
+      (mode === undefined ? this.#options.inheritsGroup(change.base, parent) : sgidOf(mode))
+    const landed = this.#options.allowSetuid ? { state, lost: [] } : strip(change.old, state, inherits)
+    for (const message of landed.lost) this.#warnings.push({ path: encodePath(change.path).path, message })
+    if (isDirectory(state)) this.#modes.set(keyOf(change.base, change.path), landed.state.mode)
+    return landed.state
+  }
+
+  #entry(kind: 'place' | 'swap' | 'remove', change: Change): PlannedOperation {
+    const path = Buffer.from(change.path)
+    const operation: PlannedOperation = {
+      kind,
+      base: change.base,
+      path,
+      change,
+      slot: String(this.#entries.length),
+      tree: [],
+      state: null,
+    }
+    this.#entries.push(operation)
+    const parent = splitPath(path).parent
+    this.#touched.set(keyOf(change.base, parent), { base: change.base, path: parent })
+    const links = change.identity?.nlink ?? 1
+    if (kind === 'swap' && change.old?.type === 'file' && links > 1)
+      this.#warnings.push({
+        path: encodePath(path).path,
+        message: `${links - 1} other hard link${links === 2 ? ' keeps its' : 's keep their'} old content`,
+      })
+    return operation
+  }
+
+  #adjust(
+    change: Change | null,
+    state: NodeState | null,
+    base = 0,
+    path: Uint8Array = new Uint8Array(0),
+  ): void {
+    const at = change ?? { base, path }
+    this.#adjusts.set(keyOf(at.base, at.path), {
+      kind: 'adjust',
+      base: at.base,
+      path: Buffer.from(at.path),
+      change,
+      slot: '',
+      tree: [],
+      state,
+    })
+  }
+
+  finish(): CommitPlan {
+    for (const [key, { base, path }] of this.#touched)
+      if (!this.#adjusts.has(key)) this.#adjust(null, null, base, path)
+    const adjusts = [...this.#adjusts.values()].sort((a, b) => b.path.length - a.path.length)
+    return { operations: [...this.#entries, ...adjusts], warnings: this.#warnings, folded: this.#folded }
+  }
+}
+
+/**
+ * Metadata of a directory, and of a file that has one name, is changed where it is. A file with more names is replaced:
+ * the branch saw the change under this name only. A symlink is cheap to make anew.
+ */
+function staysInPlace(change: Change): boolean {
+  if (change.old === null || change.new === null || change.old.type !== change.new.type) return false
+  if (change.new.type === 'dir') return true
+  return (
+    change.kind === 'metadata' &&
+    change.new.type === 'file' &&
+    change.identity?.nlink === 1 &&
+    change.hardlink === undefined
+  )
+}

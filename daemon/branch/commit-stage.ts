@@ -1,0 +1,103 @@
+import { encodePath } from '../contract/bytes.ts'
+import type { Change, NodeState } from '../contract/changeset.ts'
+import { type Dir, type Disk, nameOf } from '../lib/disk.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { failpoint } from '../lib/failpoint.ts'
+import type { Sources } from './commit-context.ts'
+import type { PlannedOperation, StageNode } from './commit-plan.ts'
+import { splitPath } from './journal/format.ts'
+
+/**
+ * Builds in a commit's private directory what the operations will rename into the base: content from the layers,
+ * everything else from the approved changeset. Content that is not the approved one is refused.
+ */
+export class Stager {
+  readonly #disk: Disk
+  readonly #sources: Sources
+  /** First staged name of each inode that has several, per directory (links cannot cross filesystems). */
+  readonly #links = new Map<string, Buffer>()
+
+  constructor(disk: Disk, sources: Sources) {
+    this.#disk = disk
+    this.#sources = sources
+  }
+
+  /** Returns the inode of the root of what was built. */
+  stage(area: Dir, operation: PlannedOperation): number {
+    const slot = nameOf(operation.slot)
+    let open: { path: Buffer; dir: Dir } | undefined
+    const dirOf = (path: Buffer): Dir => {
+      if (open?.path.equals(path)) return open.dir
+      if (open !== undefined) this.#disk.close(open.dir)
+      open = { path, dir: this.#disk.openDir(area, path) }
+      return open.dir
+    }
+    try {
+      for (const node of operation.tree) {
+        const at = splitPath(stagedPath(slot, node.below))
+        this.#build(area, dirOf(at.parent), at.name, node, stagedPath(slot, node.below))
+      }
+      // Children first: filling a directory changes its times, and its own mode may forbid it.
+      for (const node of operation.tree.toReversed()) {
+        if (node.state.type !== 'dir') continue
+        const at = splitPath(stagedPath(slot, node.below))
+        this.#disk.setMeta(dirOf(at.parent), at.name, node.state)
+      }
+    } finally {
+      if (open !== undefined) this.#disk.close(open.dir)
+    }
+    failpoint('commit.staged-one')
+    const root = this.#disk.stat(area, slot)
+    if (root === null) throw new PuzzledError('internal', `Nothing was staged as "${operation.slot}"`)
+    return root.ino
+  }
+
+  #build(area: Dir, dir: Dir, name: Buffer, node: StageNode, path: Buffer): void {
+    const { change, state } = node
+    if (state.type === 'dir') {
+      this.#disk.makeDir(dir, name, 0o700)
+      return
+    }
+    if (state.type === 'symlink') this.#disk.makeLink(dir, name, state.link ?? new Uint8Array(0))
+    else if (!this.#linked(area, dir, name, change, path)) this.#copy(dir, name, change, state)
+    this.#disk.setMeta(dir, name, state)
+  }
+
+  #linked(area: Dir, dir: Dir, name: Buffer, change: Change, path: Buffer): boolean {
+    if (change.hardlink === undefined) return false
+    const key = `${area}:${change.base}:${change.hardlink}`
+    const first = this.#links.get(key)
+    if (first === undefined) {
+      this.#links.set(key, path)
+      return false
+    }
+    const at = splitPath(first)
+    const from = this.#disk.openDir(area, at.parent)
+    try {
+      this.#disk.hardLink(from, at.name, dir, name)
+    } finally {
+      this.#disk.close(from)
+    }
+    return true
+  }
+
+  #copy(dir: Dir, name: Buffer, change: Change, state: NodeState): void {
+    const source = this.#sources.find(change, state)
+    if (source === null) throw changed(change, 'its content is gone from the layers')
+    try {
+      const sha256 = this.#disk.copyFile(source.dir, source.name, dir, name)
+      if (sha256 !== state.sha256) throw changed(change, 'its content is another one now')
+    } finally {
+      source.release()
+    }
+  }
+}
+
+const stagedPath = (slot: Buffer, below: Buffer): Buffer =>
+  below.length === 0 ? slot : Buffer.concat([slot, Buffer.from('/'), below])
+
+const changed = (change: Change, why: string): PuzzledError =>
+  new PuzzledError('changed-since-review', `"${encodePath(change.path).path}": ${why}`, {
+    hint: 'Nothing was changed. Review the branch again.',
+    data: { ...encodePath(change.path) },
+  })

@@ -1,0 +1,161 @@
+import type { Change, NodeState } from '../contract/changeset.ts'
+import { type DiskStat, NO_NAME } from '../lib/disk.ts'
+import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import type { BaseDirs } from './base-dirs.ts'
+import type { CommitContext, CommitJob } from './commit-context.ts'
+import type { CommitPlan, PlannedOperation } from './commit-plan.ts'
+import { conflictError, conflictOf, type Found } from './conflict.ts'
+import { splitPath } from './journal/format.ts'
+
+/** What the base holds at the targets of the operations, as the journal will record it. */
+export interface Surveyed {
+  operation: PlannedOperation
+  parent: number
+  target: DiskStat | null
+}
+
+interface Collision {
+  path: Uint8Array
+  message: string
+}
+
+/**
+ * Compares the base with what the reviewer saw, under the base lock. Every collision is collected, so that a person
+ * hears of all of them at once.
+ */
+export function survey(context: CommitContext, job: CommitJob, plan: CommitPlan, dirs: BaseDirs): Surveyed[] {
+  const collisions: Collision[] = []
+  const surveyed: Surveyed[] = []
+  for (const operation of plan.operations) {
+    const found = lookUp(context, job, dirs, operation, collisions)
+    if (found !== null) surveyed.push({ operation, ...found })
+  }
+  for (const change of plan.folded) compare(context, job, dirs, change, collisions)
+  strangers(context, dirs, plan, collisions)
+  if (collisions.length > 0) throw conflictError(collisions)
+  return surveyed
+}
+
+function lookUp(
+  context: CommitContext,
+  job: CommitJob,
+  dirs: BaseDirs,
+  operation: PlannedOperation,
+  collisions: Collision[],
+): { parent: number; target: DiskStat | null } | null {
+  const { change } = operation
+  if (change !== null) return compare(context, job, dirs, change, collisions)
+  const { parent, name } = splitPath(operation.path)
+  try {
+    const at = dirs.open(operation.base, parent)
+    return { parent: at.ino, target: context.disk.stat(at.dir, name) }
+  } catch (error) {
+    collisions.push({ path: operation.path, message: unreachableBecause(error) })
+    return null
+  }
+}
+
+function compare(
+  context: CommitContext,
+  job: CommitJob,
+  dirs: BaseDirs,
+  change: Change,
+  collisions: Collision[],
+): { parent: number; target: DiskStat | null } | null {
+  const { parent, name } = splitPath(change.path)
+  try {
+    const at = dirs.open(change.base, parent)
+    onExpectedMount(context, job, change, at.dir)
+    const target = context.disk.stat(at.dir, name)
+    const message = conflictOf(change, lookCloser(context, at.dir, name, change, target), job.forkedAtNs)
+    if (message !== null) collisions.push({ path: change.path, message })
+    return { parent: at.ino, target }
+  } catch (error) {
+    if (error instanceof PuzzledError) throw error
+    collisions.push({ path: change.path, message: unreachableBecause(error) })
+    return null
+  }
+}
+
+/** Content is read only where no identity was recorded (a revert): there the state itself is compared. */
+function lookCloser(
+  { disk }: CommitContext,
+  dir: number,
+  name: Uint8Array,
+  change: Change,
+  stat: DiskStat | null,
+): Found {
+  const old: NodeState | null = change.old
+  if (stat === null || old === null || change.identity !== undefined || stat.kind !== old.type)
+    return { stat }
+  if (old.type === 'symlink') return { stat, link: disk.readLink(dir, name) }
+  const xattrs = disk.xattrs(dir, name)
+  if (old.type === 'dir') return { stat, xattrs }
+  return stat.size === old.size ? { stat, xattrs, sha256: disk.digest(dir, name) } : { stat }
+}
+
+function onExpectedMount({ disk }: CommitContext, job: CommitJob, change: Change, dir: number): void {
+  const base = job.bases[change.base]
+  const dev = disk.stat(dir, NO_NAME)?.dev
+  if (base === undefined || dev === base.dev) return
+  const path = `${base.path}/${Buffer.from(change.path).toString('latin1')}`
+  if (base.nested.some((mount) => path.startsWith(`${mount}/`))) return
+  throw new PuzzledError(
+    'base-invalid',
+    `"${path}" is on another filesystem than when the branch was forked`,
+    {
+      hint: 'Something was mounted below the base. Unmount it, or fork again.',
+    },
+  )
+}
+
+/** A directory that leaves as a whole must hold nothing that the reviewer did not see leave. */
+function strangers({ disk }: CommitContext, dirs: BaseDirs, plan: CommitPlan, collisions: Collision[]): void {
+  const known = new Map<string, Set<string>>()
+  const keyOf = (change: Change, path: Uint8Array): string =>
+    `${change.base}:${Buffer.from(path).toString('latin1')}`
+  for (const change of plan.folded) {
+    const { parent, name } = splitPath(change.path)
+    const key = keyOf(change, parent)
+    const names = known.get(key) ?? new Set<string>()
+    names.add(name.toString('latin1'))
+    known.set(key, names)
+  }
+  const leaving = [
+    ...plan.folded,
+    ...plan.operations.flatMap(({ kind, change }) => (leaves(kind, change) ? [change] : [])),
+  ]
+  for (const change of leaving) {
+    if (change?.old?.type !== 'dir' || change.new?.type === 'dir') continue
+    const names = known.get(keyOf(change, change.path))
+    try {
+      const { dir } = dirs.open(change.base, change.path)
+      for (const name of disk.list(dir))
+        if (!names?.has(name.toString('latin1')))
+          collisions.push({
+            path: Buffer.concat([change.path, Buffer.from('/'), name]),
+            message: 'it was made in the base, in a directory that the branch removes',
+          })
+    } catch (error) {
+      collisions.push({ path: change.path, message: unreachableBecause(error) })
+    }
+  }
+}
+
+const leaves = (kind: PlannedOperation['kind'], change: Change | null): change is Change =>
+  change !== null && (kind === 'remove' || kind === 'swap')
+
+function unreachableBecause(error: unknown): string {
+  switch (errnoOf(error)) {
+    case 'ELOOP':
+      return 'a directory above it was replaced by a symlink'
+    case 'ENOTDIR':
+      return 'a directory above it was replaced by something else'
+    case 'ENOENT':
+      return 'a directory above it is gone from the base'
+    case 'EXDEV':
+      return 'a directory above it leads out of the base'
+    default:
+      throw error
+  }
+}

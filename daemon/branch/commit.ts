@@ -1,0 +1,187 @@
+import { type Dir, NO_NAME } from '../lib/disk.ts'
+import { combineErrors, errnoOf, PuzzledError } from '../lib/errors.ts'
+import { failpoint } from '../lib/failpoint.ts'
+import { BaseDirs } from './base-dirs.ts'
+import { requireWritable } from './commit-access.ts'
+import type { Ground } from './commit-apply.ts'
+import type { CommitContext, CommitJob, JobHooks } from './commit-context.ts'
+import { asCommitError, finish } from './commit-finish.ts'
+import { type CommitPlan, PlanError, planCommit } from './commit-plan.ts'
+import { beginOf, recordOf } from './commit-record.ts'
+import { Stager } from './commit-stage.ts'
+import { survey } from './commit-survey.ts'
+import { writeChanges } from './journal/changes.ts'
+import { type Area, type Operation, splitPath, textOf } from './journal/format.ts'
+import { type JournalEnd, publishIntent, writePending } from './journal/writer.ts'
+import { openAreas, removeLeftovers, withdraw, writeOpening } from './staging-area.ts'
+
+export interface Landed {
+  commit: string
+  digest: string
+  files: number
+  warnings: readonly { path: string; message: string }[]
+}
+
+/**
+ * Lands one changeset. The order is the invariants J1–J7 of docs/journal.md and nothing else: stage, sync, INTENT,
+ * rename, sync, DONE. Throws with the old base in place, or as `stuck`.
+ */
+export async function land(context: CommitContext, job: CommitJob, hooks: JobHooks): Promise<Landed> {
+  const { disk } = context
+  const bases = openBases(context, job)
+  const journal = disk.openRoot(context.journal)
+  let ground: Ground | undefined
+  try {
+    const plan = makePlan(context, job, bases)
+    survey(context, job, plan, bases)
+    requireWritable(context, job, plan, bases)
+    let written: { operations: Operation[]; end: JournalEnd }
+    const areas = areasOf(context, job, plan, bases)
+    try {
+      writeOpening(disk, journal, job.commit, areas.list)
+      ground = { disk, dirs: bases, areas: openAreas(disk, areas.list, job.commit, 'create') }
+      written = stageAndRecord(context, job, plan, areas, ground, journal)
+      await hooks.beforeIntent(job.commit)
+      failpoint('commit.before-intent')
+      // J1: the last look at the base, as late as it can be.
+      survey(context, job, plan, bases)
+      publishIntent(disk, journal, job.commit)
+    } catch (error) {
+      throw abandon(context, job, journal, error)
+    }
+    await hooks.afterIntent(job.commit)
+    failpoint('commit.after-intent')
+    finish(ground, journal, written, {
+      commit: job.commit,
+      branch: job.branch,
+      at: job.at,
+      areas: areas.list,
+      warnings: plan.warnings,
+    })
+    return { commit: job.commit, digest: job.digest, files: job.changes.length, warnings: plan.warnings }
+  } finally {
+    for (const area of ground?.areas ?? []) disk.close(area)
+    bases.close()
+    disk.close(journal)
+  }
+}
+
+/** Before INTENT nothing was touched: what was staged goes, and the error is the one that stopped us. */
+function abandon({ disk }: CommitContext, job: CommitJob, journal: Dir, error: unknown): Error {
+  try {
+    withdraw(disk, journal, job.commit)
+  } catch (cause) {
+    return new PuzzledError('stuck', `Commit ${job.commit} was neither decided nor withdrawn`, {
+      cause: combineErrors('Withdrawing failed', [error, cause]),
+      hint: 'Nothing was applied. When the disk of the store is well again, restart the daemon: recovery decides.',
+    })
+  }
+  try {
+    removeLeftovers(disk, journal, job.commit)
+  } catch (cause) {
+    // The base is old; what is left over is swept at the next start.
+    return asCommitError(error, combineErrors('Cleaning up failed', [error, cause]))
+  }
+  return asCommitError(error)
+}
+
+function openBases({ disk }: CommitContext, job: CommitJob): BaseDirs {
+  const roots: number[] = []
+  for (const base of job.bases) {
+    const root = openBase(disk, base.path)
+    roots.push(root)
+    if (disk.stat(root, NO_NAME)?.dev === base.dev) continue
+    for (const dir of roots) disk.close(dir)
+    throw new PuzzledError(
+      'base-invalid',
+      `"${base.path}" is on another filesystem than when the branch was forked`,
+    )
+  }
+  return new BaseDirs(disk, roots)
+}
+
+function openBase(disk: CommitContext['disk'], path: string): number {
+  try {
+    return disk.openRoot(path)
+  } catch (cause) {
+    throw new PuzzledError('base-invalid', `Cannot open the base "${path}": ${errnoOf(cause) ?? cause}`, {
+      cause,
+      hint: 'Nothing was changed. Bring the directory back, without symlinks in its path.',
+    })
+  }
+}
+
+function makePlan({ disk }: CommitContext, job: CommitJob, bases: BaseDirs): CommitPlan {
+  try {
+    return planCommit(job.changes, {
+      allowSetuid: job.allowSetuid,
+      inheritsGroup: (base, path) => {
+        try {
+          return ((disk.stat(bases.open(base, path).dir, NO_NAME)?.mode ?? 0) & 0o2000) !== 0
+        } catch (error) {
+          // A parent that is gone is a conflict, which the survey reports with its path.
+          if (errnoOf(error) === undefined) throw error
+          return false
+        }
+      },
+    })
+  } catch (error) {
+    if (error instanceof PlanError)
+      throw new PuzzledError('denied', `Cannot commit "${textOf(error.change.path).path}": ${error.message}`)
+    throw error
+  }
+}
+
+interface Areas {
+  list: Area[]
+  /** Index into `list` by mount. */
+  byMount: Map<number, number>
+}
+
+/** One private directory per mount that entries are renamed on; two mounts of one filesystem need two. */
+function areasOf(
+  { disk, findArea }: CommitContext,
+  job: CommitJob,
+  plan: CommitPlan,
+  bases: BaseDirs,
+): Areas {
+  const areas: Areas = { list: [], byMount: new Map() }
+  for (const operation of plan.operations) {
+    if (operation.kind === 'adjust') continue
+    const { dir } = bases.open(operation.base, splitPath(operation.path).parent)
+    const mount = disk.mountOf(dir)
+    if (areas.byMount.has(mount)) continue
+    areas.byMount.set(mount, areas.list.length)
+    const path = findArea(dir, job.bases[operation.base]?.path ?? '')
+    areas.list.push({ path, dev: disk.stat(dir, NO_NAME)?.dev ?? 0 })
+  }
+  return areas
+}
+
+/** J2: everything that INTENT will name is durable, on its target's filesystem, before INTENT is. */
+function stageAndRecord(
+  context: CommitContext,
+  job: CommitJob,
+  plan: CommitPlan,
+  areas: Areas,
+  ground: Ground,
+  journal: Dir,
+): { operations: Operation[]; end: JournalEnd } {
+  const { disk } = context
+  const stager = new Stager(disk, context.sources)
+  const operations: Operation[] = []
+  for (const found of survey(context, job, plan, ground.dirs)) {
+    const { operation } = found
+    const { dir } = ground.dirs.open(operation.base, splitPath(operation.path).parent)
+    const area = operation.kind === 'adjust' ? 0 : (areas.byMount.get(disk.mountOf(dir)) ?? 0)
+    const into = ground.areas[area]
+    const ino = operation.tree.length > 0 && into !== undefined ? stager.stage(into, operation) : 0
+    operations.push(recordOf(disk, found, dir, area, ino))
+  }
+  failpoint('commit.staged')
+  for (const dir of ground.areas) disk.syncfs(dir)
+  failpoint('commit.staged-synced')
+  writeChanges(disk, journal, job.commit, job.changes)
+  const end = writePending(disk, journal, beginOf(disk, job, areas.list, ground.dirs), operations)
+  return { operations, end }
+}

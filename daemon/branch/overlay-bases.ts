@@ -1,0 +1,117 @@
+import { realpathSync } from 'node:fs'
+import type { BaseRecord } from '../contract/branch.ts'
+import { fstatfs } from '../kernel/file-data.ts'
+import { readMounts } from '../kernel/mount.ts'
+import { isBelow, type MountEntry, mountsBelow } from '../kernel/mountinfo.ts'
+import { O, openRoot, withFd } from '../kernel/paths.ts'
+import { statFd } from '../kernel/statx.ts'
+import { errnoOf, PuzzledError } from '../lib/errors.ts'
+
+/** Filesystems that hold no files of people, or that overlayfs cannot look up in: seen, never forked. */
+const NOT_FORKED = new Set(
+  `proc sysfs devtmpfs devpts cgroup cgroup2 debugfs tracefs securityfs pstore bpf configfs autofs mqueue
+   hugetlbfs binfmt_misc fusectl efivarfs nsfs rpc_pipefs selinuxfs`.split(/\s+/),
+)
+
+/**
+ * Checks the bases and adds one for every mount below them: an overlay does not see what is mounted inside its lower
+ * directory, so each real mount becomes a base of its own and everything else is named as read-only. The cost depends
+ * on the number of bases and mounts, never on what is in them.
+ */
+export function resolveBases(paths: readonly string[], store: string): BaseRecord[] {
+  const asked = paths.map((path) => canonical(path))
+  if (asked.length === 0) throw new PuzzledError('base-invalid', 'A branch needs at least one base')
+  for (const path of asked) refuseOverlap(path, asked, store)
+  const mounts = readMounts()
+  const found: BaseRecord[] = []
+  for (const path of asked) {
+    const below = mountsBelow(mounts, Buffer.from(path)).filter((mount) => !insideStore(mount, store))
+    found.push(describe(path, below))
+    for (const mount of below)
+      if (handling(mount) === 'overlay') found.push(describe(mount.target.toString('utf8'), []))
+  }
+  return found
+}
+
+function canonical(path: string): string {
+  if (!path.startsWith('/'))
+    throw new PuzzledError('base-invalid', `Base ${JSON.stringify(path)} is not an absolute path`)
+  try {
+    return realpathSync(path)
+  } catch (cause) {
+    const why = errnoOf(cause) === 'ENOENT' ? 'does not exist' : `cannot be resolved (${errnoOf(cause)})`
+    throw new PuzzledError('base-invalid', `Base "${path}" ${why}`, { cause, data: { path } })
+  }
+}
+
+function refuseOverlap(path: string, all: readonly string[], store: string): void {
+  const bytes = Buffer.from(path)
+  const real = Buffer.from(realpathSync(store))
+  const reason =
+    path === '/'
+      ? 'is the root of the system; name the directories that the agent works in'
+      : bytes.equals(real)
+        ? 'is the store itself'
+        : isBelow(real, bytes)
+          ? `contains the store (${store})`
+          : isBelow(bytes, real)
+            ? `lies inside the store (${store})`
+            : undefined
+  if (reason !== undefined)
+    throw new PuzzledError('base-invalid', `Base "${path}" ${reason}`, { data: { path } })
+  const overlap = all.find((other) => other !== path && isBelow(bytes, Buffer.from(other)))
+  if (overlap !== undefined || all.filter((other) => other === path).length > 1)
+    throw new PuzzledError('base-invalid', `Base "${path}" is covered by base "${overlap ?? path}" already`, {
+      data: { path },
+    })
+}
+
+const insideStore = (mount: MountEntry, store: string): boolean => {
+  const real = Buffer.from(realpathSync(store))
+  return mount.target.equals(real) || isBelow(mount.target, real)
+}
+
+/** What is done with a mount below a base. A name that is not UTF-8 cannot be a base: it stays read-only. */
+function handling(mount: MountEntry): 'overlay' | 'read-only' {
+  const readable = Buffer.from(mount.target.toString('utf8')).equals(mount.target)
+  if (!readable || NOT_FORKED.has(mount.type) || mount.options.includes('ro')) return 'read-only'
+  return isDirectoryAt(mount.target) ? 'overlay' : 'read-only'
+}
+
+function isDirectoryAt(path: Uint8Array): boolean {
+  try {
+    return withFd(openRoot(path, O.PATH), () => true)
+  } catch (error) {
+    if (['ENOTDIR', 'EACCES', 'ENOENT', 'ESTALE'].includes(errnoOf(error) ?? '')) return false
+    throw error
+  }
+}
+
+function describe(path: string, below: readonly MountEntry[]): BaseRecord {
+  const nested = below.map((mount) => ({ path: mount.target.toString('utf8'), handling: handling(mount) }))
+  return withFd(openBase(path), (fd) => {
+    const { type } = fstatfs(fd)
+    if (NOT_FORKED.has(type))
+      throw new PuzzledError('base-invalid', `Base "${path}" is on ${type}, which cannot be forked`)
+    return { path, dev: statFd(fd).dev, filesystem: type, nested }
+  })
+}
+
+function openBase(path: string): number {
+  try {
+    return openRoot(path, O.PATH)
+  } catch (cause) {
+    const why = errnoOf(cause) === 'ENOTDIR' ? 'is not a directory' : `cannot be opened (${errnoOf(cause)})`
+    throw new PuzzledError('base-invalid', `Base "${path}" ${why}`, { cause, data: { path } })
+  }
+}
+
+/** Refuses a base that is not where it was when the branch was forked: gone, or another filesystem mounted there. */
+export function verifyBase(base: BaseRecord): void {
+  const dev = withFd(openBase(base.path), (fd) => statFd(fd).dev)
+  if (dev !== base.dev)
+    throw new PuzzledError('base-invalid', `Base "${base.path}" is on another filesystem than at fork time`, {
+      hint: 'Mount it again as it was, or discard the branch.',
+      data: { path: base.path, dev, expected: base.dev },
+    })
+}

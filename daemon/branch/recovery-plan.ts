@@ -1,0 +1,92 @@
+// pure
+import type { BranchState } from '../contract/states.ts'
+import { unreachable } from '../lib/errors.ts'
+import type { DamagedJournal, ReadJournal } from './journal/reader.ts'
+import { stateOf } from './journal/reader.ts'
+
+/** What is found in `journal/` about one commit. */
+export interface CommitTraces {
+  commit: string
+  /** `.log`: INTENT is durable. */
+  journal: ReadJournal | DamagedJournal | null
+  /** `.open`, `.changes` or `.log.new`: staging had begun. */
+  leftovers: boolean
+}
+
+export type RecoveryStep =
+  /** J1: no INTENT, so the base is old; what was staged goes. */
+  | { kind: 'sweep'; commit: string }
+  /** J3: forward, and back only where the filesystem refuses. */
+  | { kind: 'finish'; commit: string; branch: string; journal: ReadJournal }
+  /** UNDONE is durable; what was staged goes. */
+  | { kind: 'clear'; commit: string; branch: string; journal: ReadJournal }
+  /** DONE is durable; only the record of the opening may be left. */
+  | { kind: 'tidy'; commit: string; branch: string; journal: ReadJournal }
+  /** J6, or a stuck commit: kept and shown, nothing is done. */
+  | { kind: 'show'; commit: string; branch: string | null; reason: string }
+
+/** `retry` is a person's word that a stuck commit may be tried again. */
+export function planRecovery(
+  traces: readonly CommitTraces[],
+  retry: ReadonlySet<string> = new Set(),
+): RecoveryStep[] {
+  return traces.map(({ commit, journal }): RecoveryStep => {
+    if (journal === null) return { kind: 'sweep', commit }
+    if (journal.kind !== 'read')
+      return {
+        kind: 'show',
+        commit,
+        branch: journal.begin?.branch ?? null,
+        reason: `the journal of commit ${commit} is ${journal.kind}: ${journal.reason}`,
+      }
+    const { branch } = journal.begin
+    switch (stateOf(journal)) {
+      case 'intent':
+        return { kind: 'finish', commit, branch, journal }
+      case 'undone':
+        return { kind: 'clear', commit, branch, journal }
+      case 'done':
+        return { kind: 'tidy', commit, branch, journal }
+      case 'stuck':
+        if (retry.has(commit)) return { kind: 'finish', commit, branch, journal }
+        return { kind: 'show', commit, branch, reason: stuckReason(commit, journal) }
+      default:
+        return unreachable(stateOf(journal) as never)
+    }
+  })
+}
+
+function stuckReason(commit: string, journal: ReadJournal): string {
+  const last = journal.outcome.at(-1)
+  return `commit ${commit} is stuck${last?.kind === 'stuck' ? `: ${last.reason}` : ''}`
+}
+
+/** What became of one commit. */
+export interface CommitFate {
+  commit: string
+  branch: string | null
+  fate: 'committed' | 'undone' | 'stuck' | 'swept'
+  digest: string | null
+  at: string | null
+  part: boolean
+  reason: string
+  /** Something was done now; false for what was finished in an earlier life. */
+  fresh: boolean
+}
+
+/** Where a branch that was on its way into the base has to go, given what its commit came to. */
+export function stateAfterCommit(state: BranchState, fate: CommitFate | null): BranchState {
+  if (state !== 'staging' && state !== 'committing' && state !== 'commit-stuck') return state
+  switch (fate?.fate) {
+    case 'committed':
+      return fate.part ? 'stopped' : 'committed'
+    case 'stuck':
+      return 'commit-stuck'
+    case 'undone':
+    case 'swept':
+      return 'stopped'
+    case undefined:
+      // No trace of a commit: INTENT never became durable, unless the record says that it did.
+      return state === 'staging' ? 'stopped' : 'commit-stuck'
+  }
+}

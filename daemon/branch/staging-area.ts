@@ -1,0 +1,145 @@
+import { type Dir, type Disk, NO_NAME, nameOf } from '../lib/disk.ts'
+import { errnoOf } from '../lib/errors.ts'
+import { failpoint } from '../lib/failpoint.ts'
+import type { Area } from './journal/format.ts'
+import { journalName, pendingName } from './journal/writer.ts'
+
+/** Says where staging will be before it is: without it a crash would leave directories that nobody knows of. */
+export const openingName = (commit: string): Buffer => nameOf(`${commit}.open`)
+export const changesName = (commit: string): Buffer => nameOf(`${commit}.changes`)
+
+export function writeOpening(disk: Disk, journal: Dir, commit: string, areas: readonly Area[]): void {
+  disk.writeAt(journal, openingName(commit), 0, Buffer.from(`${JSON.stringify(areas)}\n`))
+  disk.fsync(journal, openingName(commit))
+  disk.fsync(journal, NO_NAME)
+  failpoint('commit.opened')
+}
+
+/** Null when the file is torn: then nothing was staged yet. */
+export function readOpening(disk: Disk, journal: Dir, commit: string): readonly Area[] | null {
+  try {
+    return JSON.parse(disk.readFile(journal, openingName(commit)).toString('utf8')) as Area[]
+  } catch (error) {
+    if (error instanceof SyntaxError || errnoOf(error) === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** The commit's own directory in each area: created before staging, or opened again by recovery. */
+export function openAreas(disk: Disk, areas: readonly Area[], commit: string, how: 'create' | 'open'): Dir[] {
+  const open: Dir[] = []
+  try {
+    for (const area of areas) {
+      const parent = how === 'create' ? makePrivate(disk, area.path) : disk.openRoot(area.path)
+      try {
+        if (how === 'create') disk.makeDir(parent, nameOf(commit), 0o700)
+        open.push(disk.openDir(parent, nameOf(commit)))
+      } finally {
+        disk.close(parent)
+      }
+    }
+    return open
+  } catch (error) {
+    for (const dir of open) disk.close(dir)
+    throw error
+  }
+}
+
+/** The area itself, mode 0700. A thing of that name that is not ours and private is refused. */
+function makePrivate(disk: Disk, path: string): Dir {
+  const at = path.lastIndexOf('/')
+  const parent = disk.openRoot(path.slice(0, at) || '/')
+  try {
+    const name = nameOf(path.slice(at + 1))
+    if (disk.stat(parent, name) === null) disk.makeDir(parent, name, 0o700)
+    const stat = disk.stat(parent, name)
+    const own = disk.stat(parent, NO_NAME)
+    if (stat?.kind !== 'dir' || (stat.mode & 0o077) !== 0 || stat.dev !== own?.dev)
+      throw Object.assign(new Error(`"${path}" is not a private directory`), { code: 'EPERM' })
+    return disk.openDir(parent, name)
+  } finally {
+    disk.close(parent)
+  }
+}
+
+/** Takes an INTENT back that was named but is not known to be durable. Nothing was applied yet. */
+export function withdraw(disk: Disk, journal: Dir, commit: string): void {
+  if (disk.stat(journal, nameOf(journalName(commit))) === null) return
+  disk.unlink(journal, nameOf(journalName(commit)))
+  disk.fsync(journal, NO_NAME)
+}
+
+/** Without INTENT nothing refers to what was staged. */
+export function removeLeftovers(disk: Disk, journal: Dir, commit: string): void {
+  const areas = readOpening(disk, journal, commit) ?? []
+  for (const area of areas) removeFrom(disk, area.path, commit)
+  for (const name of [nameOf(pendingName(commit)), changesName(commit), openingName(commit)])
+    if (disk.stat(journal, name) !== null) disk.unlink(journal, name)
+  failpoint('commit.leftovers-removed')
+}
+
+function removeFrom(disk: Disk, path: string, commit: string): void {
+  let parent: Dir
+  try {
+    parent = disk.openRoot(path)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return
+    throw error
+  }
+  try {
+    if (disk.stat(parent, nameOf(commit)) === null) return
+    removeTree(disk, parent, nameOf(commit))
+    // Before the records that say where it was can go.
+    disk.fsync(parent, NO_NAME)
+  } finally {
+    disk.close(parent)
+  }
+}
+
+/** After UNDONE or retention: first what was staged or replaced, then the records that say where it is. */
+export function removeStaging(disk: Disk, journal: Dir, commit: string, areas: readonly Area[]): void {
+  for (const area of areas) removeFrom(disk, area.path, commit)
+  failpoint('undo.staging-removed')
+  for (const name of [changesName(commit), openingName(commit), nameOf(journalName(commit))])
+    if (disk.stat(journal, name) !== null) disk.unlink(journal, name)
+  failpoint('undo.removed')
+}
+
+/** Removes a tree of any depth with two open directories: subdirectories are first renamed up to the top. */
+export function removeTree(disk: Disk, parent: Dir, name: Buffer): void {
+  const stat = disk.stat(parent, name)
+  if (stat === null) return
+  if (stat.kind !== 'dir') {
+    disk.unlink(parent, name)
+    return
+  }
+  const top = disk.openDir(parent, name)
+  try {
+    emptyDir(disk, top)
+  } finally {
+    disk.close(top)
+  }
+  disk.removeDir(parent, name)
+}
+
+function emptyDir(disk: Disk, top: Dir): void {
+  for (let names = disk.list(top); names.length > 0; names = disk.list(top))
+    for (const name of names) {
+      if (disk.stat(top, name)?.kind !== 'dir') {
+        disk.unlink(top, name)
+        continue
+      }
+      const dir = disk.openDir(top, name)
+      try {
+        for (const below of disk.list(dir)) {
+          const stat = disk.stat(dir, below)
+          // Named by inode: unique, also among those that an interrupted removal left.
+          if (stat?.kind === 'dir') disk.rename(dir, below, top, nameOf(`.raised-${stat.ino}`), 'move')
+          else disk.unlink(dir, below)
+        }
+      } finally {
+        disk.close(dir)
+      }
+      disk.removeDir(top, name)
+    }
+}

@@ -1,0 +1,84 @@
+// pure
+
+/** A directory that is open: a descriptor in the real adapter, a number of its own in the model. */
+export type Dir = number
+
+export type FileKind = 'file' | 'dir' | 'symlink' | 'other'
+
+/** What `lstat` says, in full: times in nanoseconds, because identities are compared by them. */
+export interface DiskStat {
+  kind: FileKind
+  dev: number
+  ino: number
+  /** Permission bits, setuid/setgid/sticky included. */
+  mode: number
+  uid: number
+  gid: number
+  size: number
+  mtimeNs: bigint
+  ctimeNs: bigint
+  nlink: number
+}
+
+export interface DiskXattr {
+  name: string
+  value: Uint8Array
+}
+
+/** Everything of a node but its content and its name. */
+export interface DiskMeta {
+  mode: number
+  uid: number
+  gid: number
+  mtimeNs: bigint
+  xattrs: readonly DiskXattr[]
+}
+
+/** `move`: the target must not exist. `exchange`: both must exist. `replace`: an existing target is gone. */
+export type RenameHow = 'move' | 'exchange' | 'replace'
+
+/**
+ * The few system calls that a commit is made of, relative to open directories, names as bytes. A symlink is never
+ * followed. Nothing is durable before `fsync` or `syncfs` returned. Failures carry the errno's name (`errnoOf`).
+ * Two implementations pass one suite: the kernel, and a disk that forgets what was not synced.
+ */
+export interface Disk {
+  /** An absolute path; every component must be a real directory. */
+  openRoot(path: string): Dir
+  /** Beneath `dir`; an empty path opens `dir` again. ELOOP when a component is a symlink. */
+  openDir(dir: Dir, path: Uint8Array): Dir
+  close(dir: Dir): void
+  /** Two directories with one number can be renamed between. */
+  mountOf(dir: Dir): number
+  /** Null when nothing has this name. An empty name means the directory itself. */
+  stat(dir: Dir, name: Uint8Array): DiskStat | null
+  list(dir: Dir): Buffer[]
+  readLink(dir: Dir, name: Uint8Array): Buffer
+  /** ACLs included, sorted by name; without what belongs to overlay or to a security module's labels. */
+  xattrs(dir: Dir, name: Uint8Array): DiskXattr[]
+  /** Hex SHA-256 of a regular file. */
+  digest(dir: Dir, name: Uint8Array): string
+  makeDir(dir: Dir, name: Uint8Array, mode: number): void
+  makeLink(dir: Dir, name: Uint8Array, target: Uint8Array): void
+  /** A new regular file with the content of another; shares blocks where the filesystem can. Returns the hex SHA-256. */
+  copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): string
+  hardLink(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): void
+  /** Makes owner, mode, xattrs and mtime of a node exactly these, in an order in which no bit is lost. */
+  setMeta(dir: Dir, name: Uint8Array, meta: DiskMeta): void
+  rename(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array, how: RenameHow): void
+  unlink(dir: Dir, name: Uint8Array): void
+  removeDir(dir: Dir, name: Uint8Array): void
+  /** The whole of a small file. */
+  readFile(dir: Dir, name: Uint8Array): Buffer
+  /** Bytes at an offset; creates the file (mode 0600). Written, not durable. */
+  writeAt(dir: Dir, name: Uint8Array, offset: number, bytes: Uint8Array): void
+  /** Makes a file's content, or with an empty name the entries of the directory, durable. */
+  fsync(dir: Dir, name: Uint8Array): void
+  /** Makes everything on the directory's filesystem durable. */
+  syncfs(dir: Dir): void
+}
+
+export const NO_NAME: Uint8Array = new Uint8Array(0)
+
+/** A name of our own: ASCII. */
+export const nameOf = (text: string): Buffer => Buffer.from(text, 'latin1')

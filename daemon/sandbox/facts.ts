@@ -1,0 +1,71 @@
+import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { release } from 'node:os'
+import {
+  type HostFacts,
+  type PathKind,
+  PROC_MASKS,
+  PROC_READ_ONLY,
+  SECRET_PATHS,
+  SECRET_SSH_SUFFIX,
+  SYSTEM_DIRECTORIES,
+} from './root-facts.ts'
+
+/**
+ * Looks at the host once per start: names below `/`, secrets, and the paths that the caller asks about. Cheap (some
+ * thirty `lstat`), so it is never stale.
+ */
+export function gatherFacts(paths: Iterable<string>): HostFacts {
+  const [major = 0, minor = 0] = release().split('.').map(Number)
+  return {
+    kernel: [major, minor],
+    lastCapability: Number(readFileSync('/proc/sys/kernel/cap_last_cap', 'utf8')),
+    system: SYSTEM_DIRECTORIES.flatMap(systemEntry),
+    secrets: [...SECRET_PATHS, ...sshKeys()].flatMap(existing),
+    procMasks: PROC_MASKS.flatMap(existing),
+    procReadOnly: PROC_READ_ONLY.filter((path) => kindOf(path) !== 'absent'),
+    paths: Object.fromEntries([...paths].map((path) => [path, resolved(path)])),
+  }
+}
+
+function systemEntry(path: string): HostFacts['system'] {
+  const kind = kindOf(path)
+  if (kind === 'link') return [{ path, link: readlinkSync(path) }]
+  return kind === 'directory' ? [{ path, link: null }] : []
+}
+
+function existing(path: string): { path: string; kind: 'directory' | 'file' }[] {
+  const kind = kindOf(path)
+  return kind === 'directory' || kind === 'file' ? [{ path, kind }] : []
+}
+
+function sshKeys(): string[] {
+  try {
+    return readdirSync('/etc/ssh')
+      .filter((name) => name.endsWith(SECRET_SSH_SUFFIX))
+      .map((name) => `/etc/ssh/${name}`)
+  } catch {
+    // No SSH server: nothing to hide. What cannot be listed by root is not there.
+    return []
+  }
+}
+
+function resolved(path: string): { kind: PathKind; real: string } {
+  try {
+    const real = realpathSync(path)
+    const stat = statSync(real)
+    return { real, kind: stat.isDirectory() ? 'directory' : stat.isFile() ? 'file' : 'other' }
+  } catch {
+    return { real: path, kind: 'absent' }
+  }
+}
+
+/** A path that cannot be looked at counts as absent: the kernel will refuse it by name when it is used. */
+function kindOf(path: string): PathKind {
+  try {
+    const stat = lstatSync(path)
+    if (stat.isSymbolicLink()) return 'link'
+    return stat.isDirectory() ? 'directory' : stat.isFile() ? 'file' : 'other'
+  } catch {
+    return 'absent'
+  }
+}

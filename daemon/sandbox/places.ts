@@ -1,0 +1,108 @@
+// pure
+import { PuzzledError } from '../lib/errors.ts'
+
+/** A layered view of a base. Same shape as the branch feature's layer mounts. */
+export interface OverlayLayers {
+  readonly base: string
+  /** Topmost first; the base itself is last. */
+  readonly lowers: readonly string[]
+  readonly upper: string
+  readonly work: string
+}
+
+/** What the agent finds at one path of its root. */
+export type Place =
+  | {
+      readonly kind: 'bind'
+      readonly path: string
+      readonly source: string
+      readonly of: 'file' | 'directory'
+      /** Opened with the requester's rights: what they cannot reach must not become visible. */
+      readonly asRequester: boolean
+    }
+  | { readonly kind: 'link'; readonly path: string; readonly target: string }
+  | {
+      readonly kind: 'tmpfs'
+      readonly path: string
+      readonly size: string
+      readonly mode: number
+      readonly own: boolean
+    }
+  | { readonly kind: 'overlay'; readonly path: string; readonly layers: OverlayLayers }
+  | { readonly kind: 'proc'; readonly path: '/proc' }
+  | { readonly kind: 'dev'; readonly path: '/dev' }
+  | { readonly kind: 'mask'; readonly path: string; readonly of: 'file' | 'directory' }
+  | { readonly kind: 'read-only'; readonly path: string }
+  | { readonly kind: 'file'; readonly path: string; readonly bytes: Uint8Array }
+
+/**
+ * The places in the order in which they are mounted: whatever lies below another place comes after it. Of two that name
+ * the same path the later one of the list stands, so that a base replaces a system directory and a mask everything.
+ */
+export function inMountOrder(places: readonly Place[]): Place[] {
+  const byPath = new Map<string, Place>()
+  for (const place of places) byPath.set(place.path, place)
+  return [...byPath.values()].sort((a, b) => compareComponents(a.path, b.path))
+}
+
+/** Parents before children, then by name: `/a`, `/a/b`, `/a-b`. */
+function compareComponents(a: string, b: string): number {
+  const left = components(a)
+  const right = components(b)
+  for (const [index, name] of left.entries()) {
+    const other = right[index]
+    if (other === undefined) return 1
+    if (name !== other) return name < other ? -1 : 1
+  }
+  return left.length - right.length
+}
+
+export const components = (path: string): string[] => path.split('/').filter((name) => name !== '')
+
+export const isBelow = (path: string, above: string): boolean =>
+  path !== above && path.startsWith(above === '/' ? '/' : `${above}/`)
+
+/** What the mount point has to be. */
+export const isFilePlace = (place: Place): boolean =>
+  place.kind === 'file' || ((place.kind === 'mask' || place.kind === 'bind') && place.of === 'file')
+
+/** Filesystems that the plan itself fills: a missing mount point is made there, and nowhere else. */
+const isOurs = (place: Place): boolean => place.kind === 'tmpfs' || place.kind === 'dev'
+
+/**
+ * The directories that must be made in the agent's own tmpfs for this place's mount point, shallowest first. Empty when
+ * the mount point lies in a bind or an overlay: it exists there because it exists on the host, and nothing is ever made
+ * in a base to mount on.
+ */
+export function missingDirectories(place: Place, placed: readonly Place[]): string[] {
+  const cover = coverOf(place.path, placed)
+  if (cover !== undefined && !isOurs(cover)) return []
+  const depth = components(cover?.path ?? '/').length
+  const names = components(place.path)
+  return names
+    .slice(depth)
+    .map((_, index) => `/${names.slice(0, depth + index + 1).join('/')}`)
+    .filter((path) => !placed.some((other) => other.path === path || isBelow(other.path, path)))
+}
+
+/** The deepest place above a path, among those already mounted. */
+export const coverOf = (path: string, placed: readonly Place[]): Place | undefined =>
+  placed
+    .filter((place) => place.kind !== 'link' && isBelow(path, place.path))
+    .reduce<Place | undefined>(
+      (best, place) => (best === undefined || place.path.length > best.path.length ? place : best),
+      undefined,
+    )
+
+/** Paths in a plan are absolute, without `.`/`..`/doubled slashes, and never inside the filesystems that we make. */
+export function checkPlacePath(path: string, what: string): string {
+  const clean = `/${components(path).join('/')}`
+  const odd = components(path).some((name) => name === '.' || name === '..')
+  if (path !== clean || odd || path.includes('\0'))
+    throw new PuzzledError('base-invalid', `${what} ${JSON.stringify(path)} is not a canonical absolute path`)
+  for (const reserved of ['/proc', '/dev', '/sys'])
+    if (path === reserved || isBelow(path, reserved))
+      throw new PuzzledError('base-invalid', `${what} ${JSON.stringify(path)} lies in ${reserved}`)
+  if (path === '/') throw new PuzzledError('base-invalid', `${what} is the whole root`)
+  return path
+}

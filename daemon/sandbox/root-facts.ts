@@ -1,0 +1,98 @@
+// pure
+
+/** What stands at a path of the host. `absent` is a fact, not an error. */
+export type PathKind = 'directory' | 'file' | 'link' | 'other' | 'absent'
+
+/**
+ * What the planner must know about the host to build the agent's root. `facts.ts` gathers it; everything in it is
+ * owned by root on a sane host, and each use is checked again by the kernel (openat2 without links).
+ */
+export interface HostFacts {
+  /** Kernel release as [major, minor]. */
+  readonly kernel: readonly [number, number]
+  /** /proc/sys/kernel/cap_last_cap. */
+  readonly lastCapability: number
+  /** The system's top-level names that exist: a directory, or a link with its target (`usr/bin`). */
+  readonly system: readonly { readonly path: string; readonly link: string | null }[]
+  /** Secrets below /etc that exist. */
+  readonly secrets: readonly { readonly path: string; readonly kind: 'directory' | 'file' }[]
+  /** Places of /proc that exist and are masked. */
+  readonly procMasks: readonly { readonly path: string; readonly kind: 'directory' | 'file' }[]
+  /** Places of /proc that exist and are made read-only. */
+  readonly procReadOnly: readonly string[]
+  /** For each path that a profile, a file override or a Landlock grant names: what is there, links resolved. */
+  readonly paths: Readonly<Record<string, { readonly kind: PathKind; readonly real: string }>>
+}
+
+/** Top-level system directories, bound read-only when they exist; links (`/bin`) are made again as links. */
+export const SYSTEM_DIRECTORIES = [
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/libx32',
+  '/etc',
+  '/opt',
+  '/nix',
+] as const
+
+/** Readable by nobody but root on most hosts; masked all the same, because the requester may be in a group that may. */
+export const SECRET_PATHS = [
+  '/etc/shadow',
+  '/etc/shadow-',
+  '/etc/gshadow',
+  '/etc/gshadow-',
+  '/etc/sudoers',
+  '/etc/sudoers.d',
+  '/etc/security/opasswd',
+  '/etc/ssl/private',
+  '/etc/pki/tls/private',
+  '/etc/krb5.keytab',
+  '/etc/puzzled',
+  '/etc/NetworkManager/system-connections',
+  '/etc/wireguard',
+  '/etc/ipsec.secrets',
+  '/etc/ipsec.d',
+  '/etc/ppp',
+  '/etc/openvpn',
+  '/etc/docker',
+  '/etc/kubernetes',
+  '/etc/rancher',
+  '/etc/letsencrypt',
+  '/etc/credstore',
+  '/etc/credstore.encrypted',
+  '/etc/polkit-1',
+  '/etc/fstab',
+  '/etc/crypttab',
+] as const
+
+/** SSH host keys have many names; every file of /etc/ssh that ends so is masked. */
+export const SECRET_SSH_SUFFIX = '_key'
+
+/** Of a new proc: what tells about or reaches the host's kernel rather than the agent's own processes. */
+export const PROC_MASKS = [
+  '/proc/acpi',
+  '/proc/asound',
+  '/proc/bus',
+  '/proc/driver',
+  '/proc/fs',
+  '/proc/irq',
+  '/proc/kallsyms',
+  '/proc/kcore',
+  '/proc/key-users',
+  '/proc/keys',
+  '/proc/kmsg',
+  '/proc/kpagecount',
+  '/proc/kpageflags',
+  '/proc/latency_stats',
+  '/proc/sched_debug',
+  '/proc/scsi',
+  '/proc/sysrq-trigger',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+  '/proc/vmallocinfo',
+] as const
+
+export const PROC_READ_ONLY = ['/proc/sys'] as const

@@ -1,0 +1,136 @@
+// pure
+import type { Profile } from '../contract/profile.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { checkPlacePath, coverOf, inMountOrder, isBelow, type OverlayLayers, type Place } from './places.ts'
+import type { HostFacts } from './root-facts.ts'
+
+export interface RootInput {
+  readonly profile: Pick<Profile, 'name' | 'mounts' | 'home'>
+  readonly layers: readonly OverlayLayers[]
+  /** Mounts below a base that are shown read-only. */
+  readonly nestedReadOnly: readonly string[]
+  readonly facts: HostFacts
+  /** The home directory that the agent believes in. */
+  readonly home: string
+  /** Files whose content differs from the host's: resolver, certificates. */
+  readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[]
+}
+
+/** Sizes of the private filesystems. They are memory, so they count against the agent's cgroup as well. */
+export const SIZES = {
+  '/tmp': '1g',
+  '/var/tmp': '512m',
+  '/run': '64m',
+  '/dev/shm': '512m',
+  home: '1g',
+} as const
+
+/** Everything that the agent's root consists of, in mount order. Throws for a profile or base that makes no sense. */
+export function rootPlaces(input: RootInput): Place[] {
+  const places: Place[] = [
+    ...input.facts.system.map(systemPlace),
+    tmpfs('/tmp', SIZES['/tmp'], 0o1777),
+    tmpfs('/var/tmp', SIZES['/var/tmp'], 0o1777),
+    tmpfs('/run', SIZES['/run'], 0o755),
+    { kind: 'link', path: '/var/run', target: '/run' },
+    { kind: 'dev', path: '/dev' },
+    tmpfs('/dev/shm', SIZES['/dev/shm'], 0o1777),
+    ...homePlace(input),
+    ...input.profile.mounts.flatMap((grant) => profilePlace(input, grant)),
+    ...input.nestedReadOnly.map((path) => bind(checkPlacePath(path, 'Nested mount'), path, true)),
+    ...input.layers.map(overlayPlace),
+  ]
+  places.push(
+    ...input.facts.secrets.map((secret): Place => ({ kind: 'mask', path: secret.path, of: secret.kind })),
+    ...input.profile.mounts.flatMap((grant) => hiddenPlace(input, grant, places)),
+    ...input.files.flatMap((file) => filePlace(input, file)),
+    { kind: 'proc', path: '/proc' },
+    ...input.facts.procReadOnly.map((path): Place => ({ kind: 'read-only', path })),
+    ...input.facts.procMasks.map((mask): Place => ({ kind: 'mask', path: mask.path, of: mask.kind })),
+  )
+  return inMountOrder(places)
+}
+
+const bind = (
+  path: string,
+  source: string,
+  asRequester: boolean,
+  of: 'file' | 'directory' = 'directory',
+): Place => ({ kind: 'bind', path, source, of, asRequester })
+
+const systemPlace = (entry: HostFacts['system'][number]): Place =>
+  entry.link === null
+    ? bind(entry.path, entry.path, false)
+    : { kind: 'link', path: entry.path, target: entry.link }
+
+const tmpfs = (path: string, size: string, mode: number, own = false): Place => ({
+  kind: 'tmpfs',
+  path,
+  size,
+  mode,
+  own,
+})
+
+const overlayPlace = (layers: OverlayLayers): Place => ({
+  kind: 'overlay',
+  path: checkPlacePath(layers.base, 'Base'),
+  layers,
+})
+
+/** A home that a base shows already, or that lies in a system directory, is left alone. */
+function homePlace(input: RootInput): Place[] {
+  const covered = input.layers.some(
+    (layers) => layers.base === input.home || isBelow(input.home, layers.base),
+  )
+  if (covered || input.profile.home === 'hidden') return []
+  if (input.profile.home === 'overlay')
+    throw new PuzzledError(
+      'profile-invalid',
+      `Profile "${input.profile.name}" shows the home directory as an overlay, but "${input.home}" has no layers`,
+      { hint: `Add "${input.home}" to the bases, or use home: private` },
+    )
+  return [tmpfs(checkPlacePath(input.home, 'Home'), SIZES.home, 0o700, true)]
+}
+
+type Grant = Profile['mounts'][number]
+
+function profilePlace(input: RootInput, grant: Grant): Place[] {
+  if (grant.mode === 'hidden') return []
+  const path = checkPlacePath(grant.path, `Mount of profile "${input.profile.name}"`)
+  const found = input.facts.paths[path]
+  if (found === undefined || found.kind === 'absent') {
+    if (grant.optional) return []
+    throw new PuzzledError(
+      'profile-invalid',
+      `Profile "${input.profile.name}" mounts "${path}", which does not exist`,
+      { hint: 'Create it, or mark the mount `optional: true`', data: { path, why: grant.why } },
+    )
+  }
+  if (grant.mode === 'ro')
+    return [bind(path, found.real, true, found.kind === 'directory' ? 'directory' : 'file')]
+  if (input.layers.some((layers) => layers.base === path || isBelow(path, layers.base))) return []
+  throw new PuzzledError(
+    'profile-invalid',
+    `Profile "${input.profile.name}" makes "${path}" writable, but it has no layers`,
+    { hint: `Add "${path}" to the bases` },
+  )
+}
+
+/** Hides what would otherwise be seen; a path that nothing shows is hidden already. */
+function hiddenPlace(input: RootInput, grant: Grant, places: readonly Place[]): Place[] {
+  if (grant.mode !== 'hidden') return []
+  const path = checkPlacePath(grant.path, `Mount of profile "${input.profile.name}"`)
+  const kind = input.facts.paths[path]?.kind ?? 'absent'
+  const cover = coverOf(path, places)
+  const shown = cover?.kind === 'bind' || cover?.kind === 'overlay' || places.some((p) => p.path === path)
+  return shown && kind !== 'absent'
+    ? [{ kind: 'mask', path, of: kind === 'directory' ? 'directory' : 'file' }]
+    : []
+}
+
+/** A file override stands where the host's file really is, since `/etc/resolv.conf` is often a link into `/run`. */
+function filePlace(input: RootInput, file: RootInput['files'][number]): Place[] {
+  const found = input.facts.paths[file.path]
+  if (found === undefined || found.kind !== 'file') return []
+  return [{ kind: 'file', path: found.real, bytes: file.bytes }]
+}

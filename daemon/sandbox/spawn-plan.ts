@@ -1,0 +1,212 @@
+// pure
+import type { Grant, Requester } from '../contract/branch.ts'
+import type { Profile } from '../contract/profile.ts'
+import type { SpawnArg, SpawnOp, SpawnRequest } from '../contract/spawn.ts'
+import {
+  AF_INET,
+  AT_EMPTY_PATH,
+  CLONE_NEWCGROUP,
+  CLONE_NEWNET,
+  CLONE_NEWTIME,
+  CLOSE_RANGE_CLOEXEC,
+  F_DUPFD_CLOEXEC,
+  F_SETFD,
+  IFF_UP,
+  SIOCSIFFLAGS,
+  SOCK_CLOEXEC,
+  SOCK_DGRAM,
+} from '../kernel/uapi/index.ts'
+import { call, cstring, slot, storing } from './calls.ts'
+import { capsBeforeIdentityOps, capsOps } from './caps-plan.ts'
+import { type Identity, identityOps, withRequesterRights } from './identity.ts'
+import { landlockPlaces } from './landlock-places.ts'
+import { landlockOps } from './landlock-rules.ts'
+import type { Place } from './places.ts'
+import { resourceLimitOps } from './resource-limits.ts'
+import type { HostFacts } from './root-facts.ts'
+import { rootOps, sourceOps } from './root-plan.ts'
+import { type SeccompFilter, seccompOps } from './seccomp-plan.ts'
+import { lockedByCapabilities, lockedBySeccomp } from './tries.ts'
+
+/** Descriptors of the daemon that the child finds under the same numbers. `explain` gives names instead. */
+export interface PlanDescriptors {
+  /** The sealed copy of `native/init.c`. */
+  readonly init: SpawnArg
+  /** Write end of the status pipe. */
+  readonly status: number
+  readonly stdio: readonly [SpawnArg, SpawnArg, SpawnArg]
+  /** Detached devpts mount. */
+  readonly terminals: SpawnArg
+  /** User namespace whose map shifts owners; null when nothing is shifted. */
+  readonly ownerMap: SpawnArg
+  /** Network namespace to join; null for a new one with nothing but loopback. */
+  readonly network: SpawnArg
+}
+
+export interface PlanInput {
+  readonly profile: Profile
+  readonly requester: Pick<Requester, 'uid' | 'gid' | 'groups'>
+  readonly identity: Identity
+  readonly places: readonly Place[]
+  readonly facts: HostFacts
+  readonly hostname: string
+  readonly cwd: string
+  readonly argv: readonly string[]
+  readonly environment: Readonly<Record<string, string>>
+  /** Descriptor 0 is the agent's own terminal. */
+  readonly terminal: boolean
+  readonly landlockAbi: number
+  readonly seccomp: readonly SeccompFilter[]
+  readonly descriptors: PlanDescriptors
+}
+
+/** The chapters of a start. `docs/spawn.md` has one heading for each, in this order. */
+export const SECTIONS = [
+  'namespaces',
+  'sources',
+  'root',
+  'host',
+  'session',
+  'limits',
+  'identity',
+  'directory',
+  'capabilities',
+  'landlock',
+  'descriptors',
+  'tries',
+  'seccomp',
+  'exec',
+] as const
+export type SectionName = (typeof SECTIONS)[number]
+
+export interface SpawnPlan {
+  readonly sections: readonly { readonly name: SectionName; readonly ops: readonly SpawnOp[] }[]
+  readonly namespaces: SpawnRequest['namespaces']
+  readonly grants: readonly Grant[]
+}
+
+/** The flat list that the trampoline runs. */
+export const opsOf = (plan: SpawnPlan): SpawnOp[] => plan.sections.flatMap((section) => section.ops)
+
+/**
+ * The whole start of an agent, from clone to exec, as data. The order must hold: propagation is private before anything
+ * is mounted; sources are opened before the host's root is gone; ids change after the last mount and before
+ * capabilities go; no_new_privs comes before Landlock and seccomp; Landlock's rules are made on descriptors opened in
+ * the new root; doors are tried after they were locked; seccomp is last, since it judges every call after it.
+ */
+export function spawnPlan(input: PlanInput): SpawnPlan {
+  const landlock = landlockOps({
+    profile: input.profile,
+    abi: input.landlockAbi,
+    paths: landlockPlaces(input.places, input.profile, input.facts),
+  })
+  const ops: Record<SectionName, readonly SpawnOp[]> = {
+    namespaces: namespaceOps(input),
+    sources: withRequesterRights(input.requester, sourceOps(input.places)),
+    root: rootOps({
+      places: input.places,
+      kernel: input.facts.kernel,
+      agent: input.identity,
+      ownerMap: input.descriptors.ownerMap,
+      terminals: input.descriptors.terminals,
+    }),
+    host: hostOps(input),
+    session: sessionOps(input),
+    limits: resourceLimitOps(input.profile.rlimits),
+    identity: [...capsBeforeIdentityOps(), ...identityOps(input.identity)],
+    directory: directoryOps(input),
+    capabilities: capsOps(input.facts.lastCapability),
+    landlock: landlock.ops,
+    descriptors: descriptorOps(input),
+    tries: lockedByCapabilities(input.identity.uid),
+    seccomp: input.seccomp.length === 0 ? [] : [...seccompOps(input.seccomp), ...lockedBySeccomp()],
+    exec: [execOp(input)],
+  }
+  return {
+    sections: SECTIONS.map((name) => ({ name, ops: ops[name] })),
+    namespaces: [
+      'NEWNS',
+      'NEWPID',
+      'NEWIPC',
+      'NEWUTS',
+      ...(joinsNetwork(input) ? [] : (['NEWNET'] as const)),
+    ],
+    grants: landlock.grants,
+  }
+}
+
+const joinsNetwork = (input: PlanInput): boolean => input.descriptors.network !== null
+
+/**
+ * clone3 makes most namespaces. The cgroup namespace is made here, because clone3 would root it in the daemon's cgroup;
+ * the time namespace, because clone3 refuses it to a child that shares memory.
+ */
+function namespaceOps(input: PlanInput): SpawnOp[] {
+  return [
+    call('make a cgroup namespace', 'unshare', CLONE_NEWCGROUP),
+    ...(joinsNetwork(input)
+      ? [call('join the network of the branch', 'setns', input.descriptors.network, CLONE_NEWNET)]
+      : []),
+    ...(input.profile.namespaces.time ? [call('make a time namespace', 'unshare', CLONE_NEWTIME)] : []),
+    call('make files with the modes given here', 'umask', 0),
+  ]
+}
+
+function hostOps(input: PlanInput): SpawnOp[] {
+  const name = cstring(input.hostname)
+  return [
+    call(`set the host name to "${input.hostname}"`, 'sethostname', name, name.length - 1),
+    ...(joinsNetwork(input) ? [] : loopbackOps()),
+  ]
+}
+
+const IFREQ_BYTES = 40
+const IFREQ_FLAGS_OFFSET = 16
+
+function loopbackOps(): SpawnOp[] {
+  const request = new Uint8Array(IFREQ_BYTES)
+  request.set(Buffer.from('lo'))
+  new DataView(request.buffer).setUint16(IFREQ_FLAGS_OFFSET, IFF_UP, true)
+  return [
+    storing(call('open a socket for loopback', 'socket', AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), 'loopback'),
+    call('set loopback up', 'ioctl', slot('loopback'), SIOCSIFFLAGS, request),
+  ]
+}
+
+/** Above the numbers that a shell script uses; 0 to 2 are then overwritten in any order. */
+const FIRST_SPARE = 10
+
+function sessionOps(input: PlanInput): SpawnOp[] {
+  const spare = input.descriptors.stdio.map((from, index) =>
+    storing(call(`keep descriptor ${index}`, 'fcntl', from, F_DUPFD_CLOEXEC, FIRST_SPARE), `stdio ${index}`),
+  )
+  const placed = spare.map((_, index) =>
+    call(`set descriptor ${index}`, 'dup3', slot(`stdio ${index}`), index, 0),
+  )
+  return [call('begin a session', 'setsid'), ...spare, ...placed, call('set the usual umask', 'umask', 0o022)]
+}
+
+/** As the agent, so that a directory that it may not enter is an error here and not a surprise there. */
+const directoryOps = (input: PlanInput): SpawnOp[] => [
+  call(`change to "${input.cwd}"`, 'chdir', cstring(input.cwd)),
+]
+
+/** Everything is close-on-exec already; this does not rely on it. */
+const descriptorOps = (input: PlanInput): SpawnOp[] => [
+  call('close every other descriptor on exec', 'close_range', 3, 0xffffffff, CLOSE_RANGE_CLOEXEC),
+  call('keep the status pipe for init', 'fcntl', input.descriptors.status, F_SETFD, 0),
+]
+
+function execOp(input: PlanInput): SpawnOp {
+  const argv = ['puzzled-init', String(input.descriptors.status), input.terminal ? 't' : '-', ...input.argv]
+  const environment = Object.entries(input.environment).map(([name, value]) => `${name}=${value}`)
+  return call(
+    'execute init',
+    'execveat',
+    input.descriptors.init,
+    cstring(''),
+    { vector: argv.map(cstring) },
+    { vector: environment.map(cstring) },
+    AT_EMPTY_PATH,
+  )
+}
