@@ -32,20 +32,44 @@ import { RunningAgents } from './running.ts'
 import { freezeBranch, signalBranch, thawBranch } from './signal.ts'
 import { startAgent } from './start.ts'
 
+interface Shared {
+  ports: Ports
+  stream: EventStream
+  running: RunningAgents
+  locks: KeyLock<string>
+  release: () => Promise<void>
+}
+
 /** The engine in this process. Verbs on one branch run one after the other; branches do not wait for each other. */
 export class LocalEngine implements Engine {
+  readonly #shared: Shared
   readonly #ports: Ports
-  readonly #stream: EventStream
   readonly #requester: Requester
-  readonly #running = new RunningAgents()
-  readonly #locks = new KeyLock<string>()
-  readonly #release: () => Promise<void>
 
-  constructor(ports: Ports, stream: EventStream, requester: Requester, release: () => Promise<void>) {
-    this.#ports = ports
-    this.#stream = stream
+  private constructor(shared: Shared, requester: Requester) {
+    this.#shared = shared
+    this.#ports = shared.ports
     this.#requester = requester
-    this.#release = release
+  }
+
+  static over(
+    ports: Ports,
+    stream: EventStream,
+    requester: Requester,
+    release: () => Promise<void>,
+  ): LocalEngine {
+    const shared = { ports, stream, release, running: new RunningAgents(), locks: new KeyLock<string>() }
+    return new LocalEngine(shared, requester)
+  }
+
+  /** The same engine on behalf of somebody else. */
+  as(requester: Requester): LocalEngine {
+    return new LocalEngine(this.#shared, requester)
+  }
+
+  /** Branches whose agents were started by this process and have not ended. */
+  running(): readonly string[] {
+    return this.#shared.running.ids()
   }
 
   async create(request: CreateRequest): Promise<BranchRecord> {
@@ -54,7 +78,7 @@ export class LocalEngine implements Engine {
 
   async run(request: RunRequest): Promise<AgentSession> {
     const record = await forkBranch(this.#ports, request)
-    const { agent, exited } = await startAgent(this.#ports, this.#running, record, request)
+    const { agent, exited } = await startAgent(this.#ports, this.#shared.running, record, request)
     return {
       id: record.id,
       grants: agent.grants,
@@ -67,7 +91,7 @@ export class LocalEngine implements Engine {
   }
 
   finish(id: string): Promise<Outcome> {
-    return this.#on(id, (branch) => finishBranch(this.#ports, this.#running, branch))
+    return this.#on(id, (branch) => finishBranch(this.#ports, this.#shared.running, branch))
   }
 
   async list(): Promise<readonly BranchSummary[]> {
@@ -107,32 +131,35 @@ export class LocalEngine implements Engine {
 
   reject(id: string, why: string): Promise<BranchRecord> {
     const by = this.#requester
-    return this.#on(id, (branch) => rejectBranch(this.#ports, this.#running, branch, { by, why }))
+    return this.#on(id, (branch) => rejectBranch(this.#ports, this.#shared.running, branch, { by, why }))
   }
 
   async discard(id: string): Promise<BranchRecord> {
     // Not behind the lock of the branch: discarding is also the way out of a `finish` that waits for a long agent.
-    return discardBranch(this.#ports, this.#running, await this.#ports.store.resolve(id))
+    return discardBranch(this.#ports, this.#shared.running, await this.#ports.store.resolve(id))
   }
 
   revert(commit: string): Promise<Outcome> {
-    return this.#locks.run(commit, () => revertCommit(this.#ports, commit, this.#requester))
+    return this.#shared.locks.run(commit, () => revertCommit(this.#ports, commit, this.#requester))
   }
 
   async signal(id: string, name: string): Promise<SignalResult> {
-    return signalBranch(this.#ports, this.#running, await this.#ports.store.resolve(id), name)
+    return signalBranch(this.#ports, this.#shared.running, await this.#ports.store.resolve(id), name)
   }
 
   async freeze(id: string): Promise<BranchRecord> {
-    return freezeBranch(this.#ports, this.#running, await this.#ports.store.resolve(id))
+    return freezeBranch(this.#ports, this.#shared.running, await this.#ports.store.resolve(id))
   }
 
   async thaw(id: string): Promise<BranchRecord> {
-    return thawBranch(this.#ports, this.#running, await this.#ports.store.resolve(id))
+    return thawBranch(this.#ports, this.#shared.running, await this.#ports.store.resolve(id))
   }
 
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent> {
-    return this.#stream.follow((event) => filter.branch === null || event.branch === filter.branch, signal)
+    return this.#shared.stream.follow(
+      (event) => filter.branch === null || event.branch === filter.branch,
+      signal,
+    )
   }
 
   async features(): Promise<readonly FeatureRow[]> {
@@ -145,12 +172,12 @@ export class LocalEngine implements Engine {
   }
 
   close(): Promise<void> {
-    return this.#release()
+    return this.#shared.release()
   }
 
   async #on<Result>(text: string, work: (id: string) => Promise<Result>): Promise<Result> {
     const id = await this.#ports.store.resolve(text)
-    return this.#locks.run(id, () => work(id))
+    return this.#shared.locks.run(id, () => work(id))
   }
 }
 

@@ -28,7 +28,7 @@ const request = (change: Partial<RunRequest> = {}): RunRequest => ({
 })
 
 const engineOf = (world: FakeWorld): LocalEngine =>
-  new LocalEngine(world.ports, new EventStream(), REQUESTER, async () => undefined)
+  LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)
 
 async function runToEnd(world: FakeWorld, change: Partial<RunRequest> = {}) {
   const engine = engineOf(world)

@@ -1,0 +1,91 @@
+import type { BranchRecord } from '../contract/branch.ts'
+import { BRANCH } from '../contract/bus.ts'
+import { toEntries, type Variant } from '../contract/bus-values.ts'
+import type { Engine } from '../contract/engine.ts'
+import type { BusObject, Caller } from './server.ts'
+
+/** The engine on behalf of the caller of one method. */
+export type EngineFor = (caller: Caller) => Promise<Engine>
+type Method = (engine: Engine, id: string, body: readonly unknown[]) => Promise<readonly unknown[]>
+
+const one = (value: object): readonly unknown[] => [toEntries(value)]
+const texts = (value: unknown): string[] => (value as unknown[]).map(String)
+
+/** One entry per method of the interface; the type of the table makes a missing one a compile error. */
+const METHODS: Readonly<Record<string, Method>> = {
+  Finish: async (engine, id) => one(await engine.finish(id)),
+  Show: async (engine, id) => one(await engine.show(id)),
+  Changes: async (engine, id) => one(await engine.changes(id)),
+  Content: async (engine, id, [base, path, limit]) =>
+    one(
+      await engine.content(
+        id,
+        Number(base),
+        Buffer.from(path as Uint8Array),
+        Math.min(Number(limit), 16 << 20),
+      ),
+    ),
+  Review: async (engine, id) => one(await engine.review(id)),
+  Commit: async (engine, id, [only, except]) =>
+    one(await engine.commit(id, selectionOf(only, except) ?? undefined)),
+  Reject: async (engine, id, [why]) => one(await engine.reject(id, String(why))),
+  Discard: async (engine, id) => one(await engine.discard(id)),
+  Signal: async (engine, id, [name]) => {
+    const { terminated, survivors } = await engine.signal(id, String(name))
+    return [terminated, survivors]
+  },
+  Freeze: async (engine, id) => one(await engine.freeze(id)),
+  Thaw: async (engine, id) => one(await engine.thaw(id)),
+}
+
+export interface BranchExtras {
+  resize(id: string, columns: number, rows: number): void
+  approve(engine: Engine, caller: Caller, id: string, body: readonly unknown[]): Promise<object>
+}
+
+export function selectionOf(only: unknown, except: unknown): { only: string[]; except: string[] } | null {
+  const selection = { only: texts(only), except: texts(except) }
+  return selection.only.length + selection.except.length === 0 ? null : selection
+}
+
+export function branchObject(
+  id: string,
+  engineFor: EngineFor,
+  extras: BranchExtras,
+  read: () => Promise<BranchRecord>,
+): BusObject {
+  return {
+    face: BRANCH,
+    call: async (method, body, caller) => {
+      const engine = await engineFor(caller)
+      if (method === 'Approve') return one(await extras.approve(engine, caller, id, body))
+      if (method === 'Resize') {
+        extras.resize(id, Number(body[0]), Number(body[1]))
+        return []
+      }
+      const act = METHODS[method]
+      if (act === undefined) throw new Error(`The branch object lacks ${method}`)
+      return act(engine, id, body)
+    },
+    properties: async () => branchProperties(await read()),
+  }
+}
+
+export function branchProperties(record: BranchRecord): Record<string, Variant> {
+  return {
+    Id: ['s', record.id],
+    Name: ['s', record.name ?? ''],
+    State: ['s', record.state],
+    Reason: ['s', record.reason],
+    Profile: ['s', record.profile.name],
+    Command: ['as', [...record.command]],
+    Bases: ['as', record.bases.map((base) => base.path)],
+    Requester: ['u', record.requester.uid],
+    Created: ['s', record.createdAt],
+    Updated: ['s', record.updatedAt],
+    Digest: ['s', record.digest ?? ''],
+    Verdict: ['s', record.verdict?.kind ?? ''],
+    Commit: ['s', record.commit?.id ?? ''],
+    ExitStatus: ['i', record.exit?.code ?? -1],
+  }
+}

@@ -1,0 +1,94 @@
+import { readFile, readlink } from 'node:fs/promises'
+import { fromVariant } from '../contract/bus-values.ts'
+import type { BusConnection } from '../lib/bus-connection.ts'
+import { errnoOf, PuzzledError } from '../lib/errors.ts'
+
+export interface Credentials {
+  uid: number
+  gid: number
+  groups: readonly number[]
+  pid: number
+  /** True for anything that runs inside a branch, and for anything of which that cannot be excluded. */
+  insideBranch: boolean
+}
+
+/** Who a caller is, as the bus and the kernel say it; asked once per connection and forgotten when it goes. */
+export class CallerBook {
+  readonly #connection: BusConnection
+  readonly #known = new Map<string, Promise<Credentials>>()
+
+  constructor(connection: BusConnection) {
+    this.#connection = connection
+  }
+
+  async start(): Promise<void> {
+    await this.#connection.callBus('AddMatch', 's', [
+      "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged'",
+    ])
+    this.#connection.onSignal((message) => {
+      if (message.member === 'NameOwnerChanged' && message.sender === 'org.freedesktop.DBus')
+        this.#known.delete(String(message.body?.[0]))
+    })
+  }
+
+  of(name: string): Promise<Credentials> {
+    const known = this.#known.get(name)
+    if (known !== undefined) return known
+    const asked = this.#ask(name)
+    this.#known.set(name, asked)
+    asked.catch(() => this.#known.delete(name))
+    return asked
+  }
+
+  async #ask(name: string): Promise<Credentials> {
+    const [entries] = await this.#connection.callBus('GetConnectionCredentials', 's', [name])
+    const facts = new Map(entries as [string, unknown][])
+    const number = (key: string): number | null => {
+      const value = facts.get(key)
+      return value === undefined ? null : Number(fromVariant(value))
+    }
+    const uid = number('UnixUserID')
+    const pid = number('ProcessID')
+    if (uid === null || pid === null)
+      throw new PuzzledError('access-denied', `The bus does not say who ${name} is`)
+    const status = await processStatus(pid)
+    // A process that is gone cannot be asked any more: what it was stays unknown, and unknown is refused.
+    if (status === null || status.uid !== uid)
+      throw new PuzzledError('access-denied', 'The calling process is gone')
+    return { uid, pid, gid: status.gid, groups: status.groups, insideBranch: await isInsideBranch(pid) }
+  }
+}
+
+async function processStatus(pid: number): Promise<{ uid: number; gid: number; groups: number[] } | null> {
+  const text = await readProc(`/proc/${pid}/status`)
+  if (text === null) return null
+  const numbers = (key: string): number[] => {
+    const line = new RegExp(`^${key}:\\s*(.*)$`, 'm').exec(text)?.[1] ?? ''
+    return line
+      .split(/\s+/)
+      .filter((word) => word !== '')
+      .map(Number)
+  }
+  return { uid: numbers('Uid')[1] ?? -1, gid: numbers('Gid')[1] ?? -1, groups: numbers('Groups') }
+}
+
+/** Agents live in cgroups of ours and always in a PID namespace of their own; either is enough to be refused. */
+async function isInsideBranch(pid: number): Promise<boolean> {
+  const cgroup = await readProc(`/proc/${pid}/cgroup`)
+  if (cgroup === null || /\/puzzle(d|\.slice|-)/.test(cgroup)) return true
+  try {
+    return (await readlink(`/proc/${pid}/ns/pid`)) !== (await readlink('/proc/self/ns/pid'))
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'EACCES') return true
+    throw error
+  }
+}
+
+async function readProc(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ESRCH') return null
+    throw error
+  }
+}

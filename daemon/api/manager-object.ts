@@ -1,0 +1,84 @@
+import type { Requester } from '../contract/branch.ts'
+import { branchPath, MANAGER } from '../contract/bus.ts'
+import { toEntries, toVariant } from '../contract/bus-values.ts'
+import type { AgentSession, Engine, RunRequest } from '../contract/engine.ts'
+import { isTerminal } from '../contract/states.ts'
+import type { EngineFor } from './branch-object.ts'
+import { createRequestOf, runRequestOf, wantedDescriptors, withDescriptors } from './requests.ts'
+import type { BusObject, Caller } from './server.ts'
+
+export interface ManagerExtras {
+  version: string
+  requesterOf(caller: Caller): Promise<Requester>
+  /** Duplicates descriptors of the calling process into this one. */
+  takeDescriptors(caller: Caller, wanted: readonly number[]): Promise<Map<number, number>>
+  closeDescriptors(ours: Iterable<number>): void
+  /** Offers the session's terminal or pipes to its owner; the path of the socket, or empty. */
+  offer(session: AgentSession, owner: number): Promise<string>
+  reload(): Promise<void>
+  /** The branches that this caller may see. */
+  visible(caller: Caller, owner: string): Promise<boolean>
+}
+
+export function managerObject(engineFor: EngineFor, extras: ManagerExtras): BusObject {
+  return {
+    face: MANAGER,
+    call: async (method, body, caller) => callManager(await engineFor(caller), extras, method, body, caller),
+    properties: async () => {
+      const engine = await engineFor({ name: '' })
+      const open = (await engine.list()).filter((branch) => !isTerminal(branch.state))
+      return { Version: ['s', extras.version], Branches: ['u', open.length] }
+    },
+  }
+}
+
+async function callManager(
+  engine: Engine,
+  extras: ManagerExtras,
+  method: string,
+  body: readonly unknown[],
+  caller: Caller,
+): Promise<readonly unknown[]> {
+  switch (method) {
+    case 'CreateBranch': {
+      const record = await engine.create(createRequestOf(body[0], await extras.requesterOf(caller)))
+      return [branchPath(record.id)]
+    }
+    case 'Run':
+      return startRun(engine, extras, runRequestOf(body[0], await extras.requesterOf(caller)), caller)
+    case 'ListBranches': {
+      const all = await engine.list()
+      const visible = await Promise.all(all.map((branch) => extras.visible(caller, branch.id)))
+      return [all.filter((_branch, at) => visible[at]).map((branch) => toEntries(branch))]
+    }
+    case 'GetBranch':
+      return [branchPath((await engine.show(String(body[0]))).id)]
+    case 'Revert':
+      return [toEntries(await engine.revert(String(body[0])))]
+    case 'Doctor':
+      return [(await engine.features()).map((row) => toEntries(row))]
+    case 'Collect':
+      return [toEntries(await engine.collect())]
+    case 'Reload':
+      await extras.reload()
+      return []
+    default:
+      throw new Error(`The manager object lacks ${method}`)
+  }
+}
+
+async function startRun(
+  engine: Engine,
+  extras: ManagerExtras,
+  request: RunRequest,
+  caller: Caller,
+): Promise<readonly unknown[]> {
+  const ours = await extras.takeDescriptors(caller, wantedDescriptors(request.stdio))
+  try {
+    const session = await engine.run({ ...request, stdio: withDescriptors(request.stdio, ours) })
+    const socket = await extras.offer(session, request.requester.uid)
+    return [branchPath(session.id), socket, session.grants.map(toVariant)]
+  } finally {
+    extras.closeDescriptors(ours.values())
+  }
+}

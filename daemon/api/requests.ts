@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import type { Requester } from '../contract/branch.ts'
+import { fromEntries } from '../contract/bus-values.ts'
+import type { CreateRequest, RunRequest, SessionStdio } from '../contract/engine.ts'
+import { PuzzledError } from '../lib/errors.ts'
+
+/** Requests as callers send them. An unknown key is an error: a misspelt limit must not be no limit. */
+
+const text = z.string().max(4096)
+const path = text.startsWith('/')
+const words = z.array(text).max(4096)
+
+const create = z.strictObject({
+  bases: z.array(path).min(1).max(64),
+  profile: text.default('standard'),
+  name: text.nullable().default(null),
+  afterwards: z.enum(['gate', 'hold', 'discard']).default('gate'),
+  command: words.min(1),
+  cwd: path,
+  budgets: z.record(z.string(), z.number().positive()).default({}),
+})
+
+const descriptor = z
+  .int()
+  .min(0)
+  .max(1 << 20)
+const stdio = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('pipes') }),
+  z.strictObject({ kind: z.literal('inherit'), fds: z.tuple([descriptor, descriptor, descriptor]) }),
+  z.strictObject({
+    kind: z.literal('pty'),
+    columns: z.int().min(1).max(65_535),
+    rows: z.int().min(1).max(65_535),
+    inherit: z.tuple([descriptor.nullable(), descriptor.nullable(), descriptor.nullable()]),
+  }),
+])
+
+const run = create.extend({
+  environment: z.record(z.string(), z.string()).default({}),
+  setEnvironment: z.record(z.string(), z.string()).default({}),
+  stdio: stdio.default({ kind: 'pipes' }),
+})
+
+export const createRequestOf = (entries: unknown, requester: Requester): CreateRequest => ({
+  ...parse(create, entries),
+  requester,
+})
+
+export const runRequestOf = (entries: unknown, requester: Requester): RunRequest => ({
+  ...parse(run, entries),
+  requester,
+})
+
+/** Descriptor numbers of the caller that the request wants handed over. */
+export function wantedDescriptors(session: SessionStdio): readonly number[] {
+  if (session.kind === 'inherit') return session.fds
+  return session.kind === 'pty' ? session.inherit.filter((fd) => fd !== null) : []
+}
+
+/** The same request with our descriptors in place of the caller's. */
+export function withDescriptors(session: SessionStdio, ours: ReadonlyMap<number, number>): SessionStdio {
+  const mine = (fd: number): number => ours.get(fd) ?? -1
+  if (session.kind === 'inherit') {
+    const [input, output, errors] = session.fds
+    return { kind: 'inherit', fds: [mine(input), mine(output), mine(errors)] }
+  }
+  if (session.kind === 'pipes') return session
+  const [input, output, errors] = session.inherit.map((fd) => (fd === null ? null : mine(fd)))
+  return { ...session, inherit: [input ?? null, output ?? null, errors ?? null] }
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, entries: unknown): z.infer<Schema> {
+  const result = schema.safeParse(plain(fromEntries(entries as [string, unknown][])))
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  throw new PuzzledError(
+    'usage',
+    `The request is not valid: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`,
+  )
+}
+
+/** zod wants ordinary objects; `__proto__` as a key is refused rather than carried over. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
+  const copy: Record<string, unknown> = {}
+  for (const [key, item] of Object.entries(value)) {
+    if (key === '__proto__') throw new PuzzledError('usage', 'A key of the request is not allowed')
+    copy[key] = plain(item)
+  }
+  return copy
+}

@@ -1,0 +1,292 @@
+import {
+  type BusInterface,
+  type BusMethod,
+  interfaceXml,
+  MANAGER,
+  MANAGER_PATH,
+  signatureOf,
+} from '../contract/bus.ts'
+import type { Variant } from '../contract/bus-values.ts'
+import { busNameOf } from '../contract/errors.ts'
+import type { BusConnection, BusMessage } from '../lib/bus-connection.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import type { FloodGate } from './flood.ts'
+
+/** What the dispatcher serves at one path. */
+export interface BusObject {
+  readonly face: BusInterface
+  /** `in` and `out` are as the interface declares them. */
+  call(method: string, body: readonly unknown[], caller: Caller): Promise<readonly unknown[]>
+  /** Every property of the interface. */
+  properties(): Promise<Readonly<Record<string, Variant>>>
+}
+
+export interface Caller {
+  /** Unique bus name. */
+  name: string
+}
+
+/** Decides whether a call may go on; throws `access-denied`. */
+export type Guard = (caller: Caller, object: BusObject, method: string, declared: BusMethod) => Promise<void>
+
+export interface ObjectTree {
+  /** The object at this path, or undefined. */
+  find(path: string): Promise<BusObject | undefined>
+  /** Paths of all branch objects. */
+  paths(): Promise<readonly string[]>
+}
+
+const PROPERTIES = 'org.freedesktop.DBus.Properties'
+const INTROSPECTABLE = 'org.freedesktop.DBus.Introspectable'
+const OBJECT_MANAGER = 'org.freedesktop.DBus.ObjectManager'
+const PEER = 'org.freedesktop.DBus.Peer'
+
+const STANDARD_XML = `  <interface name="${PROPERTIES}">
+    <method name="Get">
+      <arg name="interface" type="s" direction="in"/>
+      <arg name="property" type="s" direction="in"/>
+      <arg name="value" type="v" direction="out"/>
+    </method>
+    <method name="GetAll">
+      <arg name="interface" type="s" direction="in"/>
+      <arg name="properties" type="a{sv}" direction="out"/>
+    </method>
+    <method name="Set">
+      <arg name="interface" type="s" direction="in"/>
+      <arg name="property" type="s" direction="in"/>
+      <arg name="value" type="v" direction="in"/>
+    </method>
+    <signal name="PropertiesChanged">
+      <arg name="interface" type="s"/>
+      <arg name="changed" type="a{sv}"/>
+      <arg name="invalidated" type="as"/>
+    </signal>
+  </interface>
+  <interface name="${INTROSPECTABLE}">
+    <method name="Introspect">
+      <arg name="xml" type="s" direction="out"/>
+    </method>
+  </interface>
+  <interface name="${PEER}">
+    <method name="Ping"/>
+    <method name="GetMachineId">
+      <arg name="machine" type="s" direction="out"/>
+    </method>
+  </interface>
+`
+
+const MANAGER_XML = `  <interface name="${OBJECT_MANAGER}">
+    <method name="GetManagedObjects">
+      <arg name="objects" type="a{oa{sa{sv}}}" direction="out"/>
+    </method>
+    <signal name="InterfacesAdded">
+      <arg name="object" type="o"/>
+      <arg name="interfaces" type="a{sa{sv}}"/>
+    </signal>
+    <signal name="InterfacesRemoved">
+      <arg name="object" type="o"/>
+      <arg name="interfaces" type="as"/>
+    </signal>
+  </interface>
+`
+
+export const DOCTYPE =
+  '<!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"\n "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">\n'
+
+/** The document of one interface's objects, without child nodes. */
+export const objectXml = (face: BusInterface): string =>
+  `${STANDARD_XML}${face === MANAGER ? MANAGER_XML : ''}${interfaceXml(face)}`
+
+type Answer = { signature: string; body: readonly unknown[] }
+
+/** Answers method calls: the standard interfaces itself, everything else through the objects and behind the guard. */
+export class BusServer {
+  readonly #connection: BusConnection
+  readonly #tree: ObjectTree
+  readonly #guard: Guard
+  readonly #machineId: () => Promise<string>
+  readonly #flood: FloodGate
+
+  constructor(
+    connection: BusConnection,
+    tree: ObjectTree,
+    guard: Guard,
+    machineId: () => Promise<string>,
+    flood: FloodGate,
+  ) {
+    this.#connection = connection
+    this.#tree = tree
+    this.#guard = guard
+    this.#machineId = machineId
+    this.#flood = flood
+  }
+
+  start(): void {
+    this.#connection.onCall((message) => {
+      this.#flood
+        .admit(message.sender ?? '', () => this.#answer(message))
+        .then(
+          ({ signature, body }) => this.#connection.reply(message, signature, body),
+          (error: unknown) => this.#refuse(message, error),
+        )
+    })
+  }
+
+  propertiesChanged(path: string, face: BusInterface, changed: Readonly<Record<string, Variant>>): void {
+    this.#connection.signal(path, PROPERTIES, 'PropertiesChanged', 'sa{sv}as', [
+      face.name,
+      Object.entries(changed),
+      [],
+    ])
+  }
+
+  interfacesAdded(path: string, face: BusInterface, properties: Readonly<Record<string, Variant>>): void {
+    const faces = [[face.name, Object.entries(properties)]]
+    this.#connection.signal(MANAGER_PATH, OBJECT_MANAGER, 'InterfacesAdded', 'oa{sa{sv}}', [path, faces])
+  }
+
+  interfacesRemoved(path: string, face: BusInterface): void {
+    this.#connection.signal(MANAGER_PATH, OBJECT_MANAGER, 'InterfacesRemoved', 'oas', [path, [face.name]])
+  }
+
+  async #answer(message: BusMessage): Promise<Answer> {
+    const path = message.path ?? '/'
+    const member = message.member ?? ''
+    const body = message.body ?? []
+    switch (message.interface ?? '') {
+      case PEER:
+        return member === 'GetMachineId'
+          ? { signature: 's', body: [await this.#machineId()] }
+          : { signature: '', body: [] }
+      case INTROSPECTABLE:
+        return { signature: 's', body: [await this.#introspect(path)] }
+      case PROPERTIES:
+        return this.#property(await this.#object(path), member, body, message)
+      case OBJECT_MANAGER:
+        return this.#managed(path, message)
+      default:
+        return this.#call(await this.#object(path), member, body, message)
+    }
+  }
+
+  async #object(path: string): Promise<BusObject> {
+    const object = await this.#tree.find(path)
+    if (object === undefined) throw new NoSuch('UnknownObject', `There is no object ${path}`)
+    return object
+  }
+
+  async #call(
+    object: BusObject,
+    member: string,
+    body: readonly unknown[],
+    message: BusMessage,
+  ): Promise<Answer> {
+    const face = message.interface
+    const declared = Object.hasOwn(object.face.methods, member) ? object.face.methods[member] : undefined
+    if ((face !== undefined && face !== object.face.name) || declared === undefined)
+      throw new NoSuch(
+        'UnknownMethod',
+        `There is no method ${face ?? object.face.name}.${member} at ${message.path}`,
+      )
+    const expected = signatureOf(declared.in)
+    if ((message.signature ?? '') !== expected)
+      throw new NoSuch('InvalidArgs', `${member} takes "${expected}", not "${message.signature ?? ''}"`)
+    const caller = callerOf(message)
+    await this.#guard(caller, object, member, declared)
+    return { signature: signatureOf(declared.out), body: await object.call(member, body, caller) }
+  }
+
+  async #property(
+    object: BusObject,
+    member: string,
+    body: readonly unknown[],
+    message: BusMessage,
+  ): Promise<Answer> {
+    const [face, name] = body
+    if (face !== object.face.name && face !== '')
+      throw new NoSuch('UnknownInterface', `There is no interface ${String(face)} at ${message.path}`)
+    if (member === 'Set') throw new NoSuch('PropertyReadOnly', `Property ${String(name)} is read-only`)
+    await this.#guard(callerOf(message), object, member, LOOK)
+    const properties = await object.properties()
+    if (member === 'GetAll') return { signature: 'a{sv}', body: [Object.entries(properties)] }
+    const value = Object.hasOwn(properties, String(name)) ? properties[String(name)] : undefined
+    if (member !== 'Get' || value === undefined)
+      throw new NoSuch(
+        member === 'Get' ? 'UnknownProperty' : 'UnknownMethod',
+        `There is no ${member} of ${String(name)}`,
+      )
+    return { signature: 'v', body: [value] }
+  }
+
+  async #managed(path: string, message: BusMessage): Promise<Answer> {
+    if (path !== MANAGER_PATH || message.member !== 'GetManagedObjects')
+      throw new NoSuch('UnknownMethod', `There is no ${String(message.member)} at ${path}`)
+    const caller = callerOf(message)
+    const objects: [string, [string, [string, Variant][]][]][] = []
+    for (const child of await this.#tree.paths()) {
+      const object = await this.#tree.find(child)
+      if (object === undefined || !(await this.#mayLook(caller, object))) continue
+      objects.push([child, [[object.face.name, Object.entries(await object.properties())]]])
+    }
+    return { signature: 'a{oa{sa{sv}}}', body: [objects] }
+  }
+
+  async #mayLook(caller: Caller, object: BusObject): Promise<boolean> {
+    try {
+      await this.#guard(caller, object, 'GetAll', LOOK)
+      return true
+    } catch (error) {
+      if (error instanceof PuzzledError && error.code === 'access-denied') return false
+      throw error
+    }
+  }
+
+  async #introspect(path: string): Promise<string> {
+    const children = await this.#childrenOf(path)
+    const object = await this.#tree.find(path)
+    if (object === undefined && children.length === 0)
+      throw new NoSuch('UnknownObject', `There is no object ${path}`)
+    const inner = object === undefined ? '' : objectXml(object.face)
+    return `${DOCTYPE}<node>\n${inner}${children.map((name) => `  <node name="${name}"/>\n`).join('')}</node>\n`
+  }
+
+  async #childrenOf(path: string): Promise<readonly string[]> {
+    const prefix = path === '/' ? '/' : `${path}/`
+    const all = [MANAGER_PATH, ...(await this.#tree.paths())]
+    const below = all
+      .filter((one) => one.startsWith(prefix))
+      .map((one) => one.slice(prefix.length).split('/')[0] ?? '')
+    return [...new Set(below)].sort()
+  }
+
+  /** Our errors by their documented names; a defect is logged with the message and never sent with its stack. */
+  #refuse(message: BusMessage, error: unknown): void {
+    if (error instanceof NoSuch)
+      this.#connection.replyError(message, `org.freedesktop.DBus.Error.${error.kind}`, error.message)
+    else if (error instanceof PuzzledError)
+      this.#connection.replyError(
+        message,
+        busNameOf(error.code),
+        error.hint === undefined ? error.message : `${error.message}\n${error.hint}`,
+      )
+    else
+      this.#connection.replyError(
+        message,
+        busNameOf('internal'),
+        error instanceof Error ? error.message : String(error),
+      )
+  }
+}
+
+const LOOK: BusMethod = { in: [], out: [], action: 'look', about: '' }
+
+const callerOf = (message: BusMessage): Caller => ({ name: message.sender ?? '' })
+
+class NoSuch extends Error {
+  readonly kind: string
+
+  constructor(kind: string, message: string) {
+    super(message)
+    this.kind = kind
+  }
+}

@@ -1,0 +1,213 @@
+// pure
+
+/**
+ * The daemon on the bus, as data: the dispatcher checks signatures against it, the introspection XML in `docs/dbus/`
+ * is generated from it, and the client calls by it.
+ */
+
+export const BUS_NAME = 'org.puzzled1'
+export const MANAGER_PATH = '/org/puzzled1'
+export const MANAGER_INTERFACE = 'org.puzzled1.Manager'
+export const BRANCH_INTERFACE = 'org.puzzled1.Branch'
+export const BRANCH_PREFIX = '/org/puzzled1/branch/'
+
+export const branchPath = (id: string): string => `${BRANCH_PREFIX}${id}`
+
+export interface BusArgument {
+  readonly name: string
+  readonly type: string
+}
+
+export type BusAction = 'look' | 'manage' | 'approve' | 'administer'
+
+export interface BusMethod {
+  readonly in: readonly BusArgument[]
+  readonly out: readonly BusArgument[]
+  /** What the caller must be allowed to do. */
+  readonly action: BusAction
+  readonly about: string
+}
+
+export interface BusInterface {
+  readonly name: string
+  readonly methods: Readonly<Record<string, BusMethod>>
+  readonly properties: Readonly<Record<string, { readonly type: string; readonly about: string }>>
+  readonly signals: Readonly<
+    Record<string, { readonly args: readonly BusArgument[]; readonly about: string }>
+  >
+}
+
+const arg = (name: string, type: string): BusArgument => ({ name, type })
+const OUTCOME = [arg('outcome', 'a{sv}')]
+const RECORD = [arg('record', 'a{sv}')]
+const SELECTION = [arg('only', 'as'), arg('except', 'as')]
+
+export const MANAGER: BusInterface = {
+  name: MANAGER_INTERFACE,
+  methods: {
+    CreateBranch: {
+      in: [arg('request', 'a{sv}')],
+      out: [arg('branch', 'o')],
+      action: 'manage',
+      about: 'Forks the bases into a new branch without starting anything.',
+    },
+    Run: {
+      in: [arg('request', 'a{sv}')],
+      out: [arg('branch', 'o'), arg('socket', 's'), arg('grants', 'av')],
+      action: 'manage',
+      about:
+        'Forks and starts a command. `request` is as documented in docs/dbus.md; descriptors are taken from the caller; `socket` is where its terminal or pipes can be attached, or empty.',
+    },
+    ListBranches: {
+      in: [],
+      out: [arg('branches', 'aa{sv}')],
+      action: 'look',
+      about: 'All branches that the caller may see.',
+    },
+    GetBranch: {
+      in: [arg('text', 's')],
+      out: [arg('branch', 'o')],
+      action: 'look',
+      about: 'The branch with this name or unique prefix of an id.',
+    },
+    Revert: {
+      in: [arg('commit', 's')],
+      out: OUTCOME,
+      action: 'manage',
+      about: 'Lands the reverse of a commit.',
+    },
+    Doctor: {
+      in: [],
+      out: [arg('features', 'aa{sv}')],
+      action: 'look',
+      about: 'What this host has and lacks.',
+    },
+    Collect: {
+      in: [],
+      out: [arg('removed', 'a{sv}')],
+      action: 'administer',
+      about: 'Applies retention now.',
+    },
+    Reload: {
+      in: [],
+      out: [],
+      action: 'administer',
+      about: 'Reads configuration, profiles and policies again: all of them, or none if one is bad.',
+    },
+  },
+  properties: {
+    Version: { type: 's', about: 'Version of the daemon.' },
+    Branches: { type: 'u', about: 'Number of branches that are not finished.' },
+  },
+  signals: {
+    BranchAdded: { args: [arg('branch', 'o'), arg('id', 's')], about: 'A branch was created.' },
+    BranchRemoved: {
+      args: [arg('branch', 'o'), arg('id', 's')],
+      about: 'A branch is finished and no longer listed.',
+    },
+    Event: {
+      args: [arg('event', 'a{sv}')],
+      about: 'Everything that happens; see docs/dbus.md for the kinds.',
+    },
+  },
+}
+
+export const BRANCH: BusInterface = {
+  name: BRANCH_INTERFACE,
+  methods: {
+    Finish: {
+      in: [],
+      out: OUTCOME,
+      action: 'manage',
+      about: 'Waits for the agent and does what the branch asks for.',
+    },
+    Show: { in: [], out: RECORD, action: 'look', about: 'The whole record.' },
+    Changes: {
+      in: [],
+      out: [arg('changeset', 'a{sv}')],
+      action: 'look',
+      about: 'What the branch would change.',
+    },
+    Content: {
+      in: [arg('base', 'u'), arg('path', 'ay'), arg('limit', 't')],
+      out: [arg('content', 'a{sv}')],
+      action: 'look',
+      about: 'Both sides of one path, cut at the limit.',
+    },
+    Review: { in: [], out: OUTCOME, action: 'manage', about: 'Has the branch judged again.' },
+    Commit: { in: SELECTION, out: OUTCOME, action: 'manage', about: 'Lands what is allowed or approved.' },
+    Approve: {
+      in: [arg('digest', 's'), ...SELECTION, arg('why', 's')],
+      out: OUTCOME,
+      action: 'approve',
+      about: 'Approves exactly this digest (empty: the one on record) and commits.',
+    },
+    Reject: {
+      in: [arg('why', 's')],
+      out: RECORD,
+      action: 'approve',
+      about: 'Nothing of the branch will land.',
+    },
+    Discard: { in: [], out: RECORD, action: 'manage', about: 'Throws the branch away.' },
+    Signal: {
+      in: [arg('name', 's')],
+      out: [arg('terminated', 'u'), arg('survivors', 'u')],
+      action: 'manage',
+      about: 'Sends a signal by name.',
+    },
+    Freeze: { in: [], out: RECORD, action: 'manage', about: 'Stops every process of the branch.' },
+    Thaw: { in: [], out: RECORD, action: 'manage', about: 'Lets a frozen branch go on.' },
+    Resize: {
+      in: [arg('columns', 'q'), arg('rows', 'q')],
+      out: [],
+      action: 'manage',
+      about: "Sets the size of the agent's terminal.",
+    },
+  },
+  properties: {
+    Id: { type: 's', about: 'Unique id.' },
+    Name: { type: 's', about: 'Name, or empty.' },
+    State: { type: 's', about: 'State of docs/lifecycle.md.' },
+    Reason: { type: 's', about: 'Why it is in this state.' },
+    Profile: { type: 's', about: 'Name of the profile.' },
+    Command: { type: 'as', about: 'What runs in it.' },
+    Bases: { type: 'as', about: 'The directories it was forked from.' },
+    Requester: { type: 'u', about: 'uid on whose behalf it runs.' },
+    Created: { type: 's', about: 'When it was created (ISO 8601).' },
+    Updated: { type: 's', about: 'When it last changed (ISO 8601).' },
+    Digest: { type: 's', about: 'Digest of the last changeset, or empty.' },
+    Verdict: { type: 's', about: 'allow, hold, deny, or empty.' },
+    Commit: { type: 's', about: 'Id of its commit, or empty.' },
+    ExitStatus: { type: 'i', about: "The agent's exit status; -1 while it runs or when a signal ended it." },
+  },
+  signals: {
+    StateChanged: {
+      args: [arg('from', 's'), arg('to', 's'), arg('reason', 's')],
+      about: 'The branch moved to another state.',
+    },
+  },
+}
+
+export const signatureOf = (args: readonly BusArgument[]): string => args.map((one) => one.type).join('')
+
+/** Introspection data of one interface, as the bus specification wants it. */
+export function interfaceXml(face: BusInterface): string {
+  const argument = ({ name, type }: BusArgument, direction: string): string =>
+    `      <arg name="${name}" type="${type}"${direction === '' ? '' : ` direction="${direction}"`}/>\n`
+  let xml = `  <interface name="${face.name}">\n`
+  for (const [name, method] of Object.entries(face.methods)) {
+    const args = [
+      ...method.in.map((one) => argument(one, 'in')),
+      ...method.out.map((one) => argument(one, 'out')),
+    ]
+    xml +=
+      args.length === 0
+        ? `    <method name="${name}"/>\n`
+        : `    <method name="${name}">\n${args.join('')}    </method>\n`
+  }
+  for (const [name, { type }] of Object.entries(face.properties))
+    xml += `    <property name="${name}" type="${type}" access="read"/>\n`
+  for (const [name, { args }] of Object.entries(face.signals))
+    xml += `    <signal name="${name}">\n${args.map((one) => argument(one, '')).join('')}    </signal>\n`
+  return `${xml}  </interface>\n`
+}

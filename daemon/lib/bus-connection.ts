@@ -1,0 +1,211 @@
+import { createConnection } from 'dbus-native'
+import { PuzzledError } from './errors.ts'
+
+/** The parts of a message that callers need; header fields as the specification names them. */
+export interface BusMessage {
+  type: number
+  serial: number
+  replySerial?: number
+  sender?: string
+  destination?: string
+  path?: string
+  interface?: string
+  member?: string
+  errorName?: string
+  signature?: string
+  body?: readonly unknown[]
+}
+
+export interface BusCall {
+  destination: string
+  path: string
+  interface: string
+  member: string
+  signature?: string
+  body?: readonly unknown[]
+}
+
+const METHOD_CALL = 1
+const METHOD_RETURN = 2
+const ERROR = 3
+const SIGNAL = 4
+
+type Wire = ReturnType<typeof createConnection>
+
+interface Pending {
+  resolve: (body: unknown[]) => void
+  reject: (error: Error) => void
+  call: BusCall
+}
+
+/** An error reply of a peer. `busName` is the name on the wire. */
+export class BusError extends Error {
+  override readonly name = 'BusError'
+  readonly busName: string
+
+  constructor(busName: string, message: string) {
+    super(message)
+    this.busName = busName
+  }
+}
+
+export const SYSTEM_BUS = 'unix:path=/run/dbus/system_bus_socket'
+
+/**
+ * One connection to a bus. Calls end with the connection: nothing waits for a reply that cannot come. Incoming calls
+ * go to one handler, which sees the sender; the library's own dispatcher is not used.
+ */
+export class BusConnection {
+  readonly #wire: Wire
+  readonly #pending = new Map<number, Pending>()
+  readonly #closeListeners = new Set<(cause: Error | null) => void>()
+  readonly #signalListeners = new Set<(message: BusMessage) => void>()
+  #serial = 0
+  #closed: Error | null = null
+  #handler: ((message: BusMessage) => void) | null = null
+  /** The unique name that the bus gave us. */
+  uniqueName = ''
+
+  private constructor(address: string) {
+    this.#wire = createConnection({ busAddress: address, returnBigInt: true, ayBuffer: true } as object)
+    this.#wire.on('message', (message: unknown) => this.#receive(message as BusMessage))
+    this.#wire.on('error', (error: Error) => this.#lose(error))
+    this.#wire.on('end', () => this.#lose(null))
+    this.#wire.on('close', () => this.#lose(null))
+  }
+
+  static async connect(address = process.env.DBUS_SYSTEM_BUS_ADDRESS ?? SYSTEM_BUS): Promise<BusConnection> {
+    const connection = new BusConnection(address)
+    const [name] = await connection.callBus('Hello')
+    connection.uniqueName = String(name)
+    return connection
+  }
+
+  call(call: BusCall): Promise<unknown[]> {
+    if (this.#closed !== null) return Promise.reject(goneError(call, this.#closed))
+    const serial = this.#nextSerial()
+    return new Promise((resolve, reject) => {
+      this.#pending.set(serial, { resolve, reject, call })
+      this.#send({
+        type: METHOD_CALL,
+        serial,
+        ...call,
+        ...(call.body === undefined ? {} : { body: [...call.body] }),
+      })
+    })
+  }
+
+  /** A method of the bus itself. */
+  callBus(member: string, signature?: string, body?: readonly unknown[]): Promise<unknown[]> {
+    const bus = 'org.freedesktop.DBus'
+    return this.call({
+      destination: bus,
+      path: '/org/freedesktop/DBus',
+      interface: bus,
+      member,
+      ...(signature === undefined ? {} : { signature, body: body ?? [] }),
+    })
+  }
+
+  onCall(handler: (message: BusMessage) => void): void {
+    this.#handler = handler
+  }
+
+  onSignal(listener: (message: BusMessage) => void): () => void {
+    this.#signalListeners.add(listener)
+    return () => this.#signalListeners.delete(listener)
+  }
+
+  onClose(listener: (cause: Error | null) => void): void {
+    this.#closeListeners.add(listener)
+  }
+
+  reply(to: BusMessage, signature: string, body: readonly unknown[]): void {
+    this.#send({
+      type: METHOD_RETURN,
+      serial: this.#nextSerial(),
+      replySerial: to.serial,
+      ...(to.sender === undefined ? {} : { destination: to.sender }),
+      ...(signature === '' ? {} : { signature, body: [...body] }),
+    })
+  }
+
+  replyError(to: BusMessage, errorName: string, text: string): void {
+    this.#send({
+      type: ERROR,
+      serial: this.#nextSerial(),
+      replySerial: to.serial,
+      ...(to.sender === undefined ? {} : { destination: to.sender }),
+      errorName,
+      signature: 's',
+      body: [text],
+    })
+  }
+
+  signal(path: string, face: string, member: string, signature: string, body: readonly unknown[]): void {
+    if (this.#closed !== null) return
+    this.#send({
+      type: SIGNAL,
+      serial: this.#nextSerial(),
+      path,
+      interface: face,
+      member,
+      signature,
+      body: [...body],
+    })
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#closed !== null) {
+        resolve()
+        return
+      }
+      this.onClose(() => resolve())
+      this.#wire.end()
+    })
+  }
+
+  #send(message: BusMessage): void {
+    this.#wire.message(message as unknown as Parameters<Wire['message']>[0])
+  }
+
+  #nextSerial(): number {
+    this.#serial = this.#serial >= 0xffff_fffe ? 1 : this.#serial + 1
+    return this.#serial
+  }
+
+  #receive(message: BusMessage): void {
+    if (message.type === METHOD_CALL) this.#handler?.(message)
+    else if (message.type === SIGNAL) for (const listener of this.#signalListeners) listener(message)
+    else this.#settle(message)
+  }
+
+  #settle(message: BusMessage): void {
+    const pending = this.#pending.get(message.replySerial ?? 0)
+    if (pending === undefined) return
+    this.#pending.delete(message.replySerial ?? 0)
+    if (message.type === METHOD_RETURN) pending.resolve([...(message.body ?? [])])
+    else
+      pending.reject(
+        new BusError(
+          message.errorName ?? 'org.freedesktop.DBus.Error.Failed',
+          String(message.body?.[0] ?? ''),
+        ),
+      )
+  }
+
+  #lose(cause: Error | null): void {
+    if (this.#closed !== null) return
+    this.#closed = cause ?? new Error('the connection was closed')
+    for (const { reject, call } of this.#pending.values()) reject(goneError(call, this.#closed))
+    this.#pending.clear()
+    for (const listener of this.#closeListeners) listener(cause)
+  }
+}
+
+const goneError = (call: BusCall, cause: Error): PuzzledError =>
+  new PuzzledError('bus-gone', `The message bus went away during ${call.interface}.${call.member}`, {
+    cause,
+    hint: 'Is dbus-daemon running? systemctl status dbus',
+  })
