@@ -107,6 +107,9 @@ export const configure = (name: string, filesystem: string, key: string, value: 
     ? call(name, 'fsconfig', slot(filesystem), FSCONFIG_SET_FLAG, cstring(key), null, 0)
     : call(name, 'fsconfig', slot(filesystem), FSCONFIG_SET_STRING, cstring(key), cstring(value), 0)
 
+/** An open file that was written would keep its mount from becoming read-only. */
+export const close = (what: string, of: string): SpawnOp => call(`close ${what}`, 'close', slot(of))
+
 export const createFilesystem = (name: string, filesystem: string): SpawnOp =>
   call(name, 'fsconfig', slot(filesystem), FSCONFIG_CMD_CREATE, null, null, 0)
 

@@ -5,6 +5,7 @@ import {
   attach,
   call,
   cloneMount,
+  close,
   configure,
   createFile,
   createFilesystem,
@@ -96,10 +97,12 @@ export function fileOps(place: FilePlace, placed: readonly Place[]): SpawnOp[] {
     ? [createFile(`make the file ${shown}`, ROOT, relative(place.path), 0o644, made)]
     : [createFile(`make the content of ${shown}`, STAGING, 'content', 0o644, made)]
   const written = call(`write the content of ${shown}`, 'write', slot(made), place.bytes, place.bytes.length)
-  if (isOurs) return [...created, written]
+  const closed = close(`the content of ${shown}`, made)
+  if (isOurs) return [...created, written, closed]
   return [
     ...created,
     written,
+    closed,
     openBelow(`open the content of ${shown}`, STAGING, 'content', sourceSlot(place.path)),
     openBelow(`open ${shown}`, ROOT, place.path, target),
     cloneMount(`clone the content of ${shown}`, sourceSlot(place.path), mount, false),

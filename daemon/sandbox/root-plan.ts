@@ -13,6 +13,7 @@ import {
   call,
   changeDirectory,
   cloneMount,
+  close,
   createFile,
   cstring,
   makeDirectory,
@@ -74,7 +75,9 @@ function stagingOps(): SpawnOp[] {
   return [
     makeDirectory('make a place for masks', ROOT, STAGING_NAME, 0o755),
     openBelow('open the place for masks', ROOT, STAGING_NAME, STAGING),
-    createFile('make the mask for files', STAGING, 'file', 0, 'mask file'),
+    createFile('make the mask for files', STAGING, 'file', 0, 'made mask'),
+    close('the mask for files', 'made mask'),
+    openBelow('open the mask for files', STAGING, 'file', 'mask file'),
     makeDirectory('make the mask for directories', STAGING, 'directory', 0),
     openBelow('open the mask for directories', STAGING, 'directory', 'mask directory'),
   ]
@@ -94,14 +97,16 @@ function directoryOps(input: RootPlanInput, place: Place, placed: readonly Place
   const missing = missingDirectories(place, placed)
   const isNode = place.kind === 'link' || isFilePlace(place)
   return missing.flatMap((path) => {
-    if (path === place.path && isNode) return place.kind === 'bind' ? [mountPointFile(path)] : []
+    if (path === place.path && isNode) return place.kind === 'bind' ? mountPointFile(path) : []
     const made = makeDirectory(`make directory ${quoted(path)}`, ROOT, relative(path), 0o755)
     return own && path !== place.path ? [made, giveToAgent(input, path)] : [made]
   })
 }
 
-const mountPointFile = (path: string): SpawnOp =>
-  createFile(`make the mount point ${quoted(path)}`, ROOT, relative(path), 0o444, `node ${path}`)
+const mountPointFile = (path: string): SpawnOp[] => [
+  createFile(`make the mount point ${quoted(path)}`, ROOT, relative(path), 0o444, `node ${path}`),
+  close(`the mount point ${quoted(path)}`, `node ${path}`),
+]
 
 const giveToAgent = (input: RootPlanInput, path: string): SpawnOp =>
   call(

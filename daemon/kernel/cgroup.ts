@@ -1,0 +1,199 @@
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { errnoOf } from '../lib/errors.ts'
+import { readMounts } from './mount.ts'
+import { O_CLOEXEC, O_DIRECTORY, O_RDONLY } from './uapi/index.ts'
+
+/** The controllers that a branch uses. A hierarchy without any still freezes and kills. */
+export const CONTROLLERS = ['cpu', 'memory', 'io', 'pids'] as const
+export type Controller = (typeof CONTROLLERS)[number]
+
+/** Where cgroup v2 is mounted; of several mounts the last, which is the one that is seen. */
+export function cgroupHierarchy(): string | undefined {
+  return readMounts()
+    .filter((entry) => entry.type === 'cgroup2')
+    .at(-1)
+    ?.target.toString('utf8')
+}
+
+/** Names in a file of a cgroup; a file that does not exist (or a cgroup that is gone) has none. */
+function words(path: string, file: string): string[] {
+  return read(path, file).split(/\s+/).filter(Boolean)
+}
+
+function read(path: string, file: string): string {
+  try {
+    return readFileSync(join(path, file), 'utf8')
+  } catch (error) {
+    const errno = errnoOf(error)
+    if (errno === 'ENOENT' || errno === 'ENODEV') return ''
+    throw error
+  }
+}
+
+/** `key value` lines; absent keys are absent, not zero. */
+function table(path: string, file: string): ReadonlyMap<string, number> {
+  const lines = read(path, file).trim().split('\n').filter(Boolean)
+  return new Map(lines.map((line) => [line.split(' ')[0] ?? '', Number(line.split(' ')[1])]))
+}
+
+function number(path: string, file: string): number | null {
+  const text = read(path, file).trim()
+  return text === '' || text === 'max' ? null : Number(text)
+}
+
+export const controllersOf = (path: string): Controller[] =>
+  CONTROLLERS.filter((name) => words(path, 'cgroup.controllers').includes(name))
+
+/** Hands a cgroup's controllers on to its children; those that are refused stay off and are not in the result. */
+export function enableControllers(path: string): Controller[] {
+  for (const name of controllersOf(path)) {
+    try {
+      writeFileSync(join(path, 'cgroup.subtree_control'), `+${name}`)
+    } catch (error) {
+      // Held by cgroup v1, or processes live in this cgroup: the controller cannot be had, and the caller learns so.
+      if (!['EBUSY', 'ENOENT', 'EINVAL', 'EOPNOTSUPP'].includes(errnoOf(error) ?? '')) throw error
+    }
+  }
+  return CONTROLLERS.filter((name) => words(path, 'cgroup.subtree_control').includes(name))
+}
+
+/** Makes the cgroup and those above it; an existing one is kept. */
+export const createCgroup = (path: string): void => {
+  mkdirSync(path, { recursive: true, mode: 0o755 })
+}
+
+/** For CLONE_INTO_CGROUP. */
+export const openCgroup = (path: string): number => openSync(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+
+export interface CgroupLimits {
+  readonly memoryBytes?: number
+  readonly pids?: number
+  /** Processors, may be a fraction. */
+  readonly cpus?: number
+}
+
+const CPU_PERIOD_MICROS = 100_000
+
+/** Writes what the controllers at hand can hold; the result names the limits that nothing enforces. */
+export function limitCgroup(path: string, limits: CgroupLimits): (keyof CgroupLimits)[] {
+  const missing: (keyof CgroupLimits)[] = []
+  const set = (name: keyof CgroupLimits, values: Readonly<Record<string, string>>): void => {
+    for (const [file, value] of Object.entries(values)) {
+      if (existsSync(join(path, file))) writeFileSync(join(path, file), value)
+      // Hosts without swap have no swap file either, and nothing to limit.
+      else if (file !== 'memory.swap.max') missing.push(name)
+    }
+  }
+  if (limits.memoryBytes !== undefined)
+    set('memoryBytes', {
+      'memory.max': String(limits.memoryBytes),
+      'memory.swap.max': '0',
+      'memory.oom.group': '1',
+    })
+  if (limits.pids !== undefined) set('pids', { 'pids.max': String(limits.pids) })
+  if (limits.cpus !== undefined)
+    set('cpus', {
+      'cpu.max': `${Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_MICROS))} ${CPU_PERIOD_MICROS}`,
+    })
+  return [...new Set(missing)]
+}
+
+export interface CgroupUsage {
+  readonly cpuUserMicros: number
+  readonly cpuSystemMicros: number
+  /** null without the memory controller. */
+  readonly memoryBytes: number | null
+  readonly memoryPeakBytes: number | null
+  readonly oomKills: number
+  readonly processes: number
+}
+
+export function cgroupUsage(path: string): CgroupUsage {
+  const cpu = table(path, 'cpu.stat')
+  return {
+    cpuUserMicros: cpu.get('user_usec') ?? 0,
+    cpuSystemMicros: cpu.get('system_usec') ?? 0,
+    memoryBytes: number(path, 'memory.current'),
+    memoryPeakBytes: number(path, 'memory.peak'),
+    oomKills: table(path, 'memory.events').get('oom_kill') ?? 0,
+    processes: number(path, 'pids.current') ?? processesOf(path).length,
+  }
+}
+
+/** Processes of the cgroup and of those beneath it. */
+export function processesOf(path: string): number[] {
+  return [path, ...descendants(path)].flatMap((group) => words(group, 'cgroup.procs').map(Number))
+}
+
+function descendants(path: string): string[] {
+  if (!existsSync(path)) return []
+  return readdirSync(path, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .flatMap((entry) => [join(path, entry.name), ...descendants(join(path, entry.name))])
+}
+
+export interface Pressure {
+  /** Share of time in which at least one process waited, over 10 seconds, in percent. */
+  readonly some10: number
+  /** … in which all of them waited. */
+  readonly full10: number
+}
+
+/** Pressure stall information; null where the kernel has none. */
+export function pressureOf(path: string, resource: 'cpu' | 'memory' | 'io'): Pressure | null {
+  const text = read(path, `${resource}.pressure`)
+  const average = (kind: string): number => Number(new RegExp(`${kind} avg10=([0-9.]+)`).exec(text)?.[1] ?? 0)
+  return text === '' ? null : { some10: average('some'), full10: average('full') }
+}
+
+const isPopulated = (path: string): boolean => table(path, 'cgroup.events').get('populated') === 1
+const isFrozen = (path: string): boolean => table(path, 'cgroup.events').get('frozen') === 1
+
+/** Polls with growing pauses: kernfs says that something changed but not what, and most waits end in the first millisecond. */
+async function until(condition: () => boolean, milliseconds: number): Promise<boolean> {
+  const end = performance.now() + milliseconds
+  for (let pause = 1; !condition(); pause = Math.min(pause * 2, 50)) {
+    if (performance.now() > end) return false
+    await delay(pause)
+  }
+  return true
+}
+
+/** True when every process stands still. A process in uninterruptible sleep stops only when it wakes. */
+export async function freezeCgroup(path: string, milliseconds = 5000): Promise<boolean> {
+  writeFileSync(join(path, 'cgroup.freeze'), '1')
+  return await until(() => isFrozen(path) || !isPopulated(path), milliseconds)
+}
+
+export async function thawCgroup(path: string, milliseconds = 5000): Promise<boolean> {
+  writeFileSync(join(path, 'cgroup.freeze'), '0')
+  return await until(() => !isFrozen(path), milliseconds)
+}
+
+/** Kills everything in the cgroup at once, frozen or not, and says truthfully what did not go away in time. */
+export async function killCgroup(
+  path: string,
+  milliseconds = 5000,
+): Promise<{ terminated: number; survivors: number }> {
+  const before = processesOf(path).length
+  if (!existsSync(join(path, 'cgroup.kill'))) return { terminated: 0, survivors: before }
+  writeFileSync(join(path, 'cgroup.kill'), '1')
+  await until(() => !isPopulated(path), milliseconds)
+  const survivors = processesOf(path).length
+  return { terminated: Math.max(0, before - survivors), survivors }
+}
+
+/** Removes the cgroup and those beneath it; false while a process is left. An absent one is removed already. */
+export function removeCgroup(path: string): boolean {
+  for (const group of [...descendants(path).reverse(), path]) {
+    try {
+      rmdirSync(group)
+    } catch (error) {
+      if (errnoOf(error) === 'EBUSY') return false
+      if (errnoOf(error) !== 'ENOENT') throw error
+    }
+  }
+  return true
+}

@@ -1,0 +1,15 @@
+import { syscall } from './ffi.ts'
+import { NR, O_CLOEXEC } from './uapi/index.ts'
+
+export interface Pipe {
+  readonly read: number
+  readonly write: number
+}
+
+/** Both ends are close-on-exec. Blocking: a program that is given an end expects that; Node switches its own. */
+export function pipe(): Pipe {
+  const ends = Buffer.alloc(8)
+  // SAFETY: the kernel writes two ints; the buffer lives until the call returns.
+  syscall('pipe2', NR.pipe2, ends, O_CLOEXEC)
+  return { read: ends.readInt32LE(0), write: ends.readInt32LE(4) }
+}

@@ -1,0 +1,136 @@
+import { closeSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AgentExit, Grant } from '../contract/branch.ts'
+import {
+  cgroupUsage,
+  freezeCgroup,
+  killCgroup,
+  processesOf,
+  removeCgroup,
+  thawCgroup,
+} from '../kernel/cgroup.ts'
+import { type ProcessEnd, pidfdSendSignal, waitPidfd } from '../kernel/pidfd.ts'
+import type { AgentEnd, InitStatus } from './init-status.ts'
+import { signalAct } from './signals.ts'
+import type { StdioStreams } from './stdio.ts'
+
+export interface StartedProcess {
+  readonly pid: number
+  readonly pidfd: number
+  /** The cgroup of this process and its children; removed when all are gone. */
+  readonly cgroup: string
+  readonly status: InitStatus
+  readonly startedAt: Date
+  readonly grants: readonly Grant[]
+  readonly streams: StdioStreams
+}
+
+export interface KillResult {
+  readonly terminated: number
+  readonly survivors: number
+}
+
+/**
+ * A running agent, or a command that was started in a running branch. `exited` settles once, when init is collected and
+ * nothing of its cgroup is left; it never rejects.
+ */
+export class AgentProcess {
+  readonly pid: number
+  readonly cgroup: string
+  readonly grants: readonly Grant[]
+  readonly exited: Promise<AgentExit>
+  readonly input?: NodeJS.WritableStream
+  readonly output?: NodeJS.ReadableStream
+  readonly errors?: NodeJS.ReadableStream
+  readonly resize?: (columns: number, rows: number) => void
+  readonly #pidfd: number
+  readonly #startedAt: Date
+  /** Why the daemon ended it, when it did. */
+  #reason: AgentExit['cause'] | undefined
+  #collected = false
+
+  constructor(started: StartedProcess) {
+    this.pid = started.pid
+    this.cgroup = started.cgroup
+    this.grants = started.grants
+    this.#pidfd = started.pidfd
+    this.#startedAt = started.startedAt
+    Object.assign(this, started.streams)
+    this.exited = started.status.ended.then((end) => this.#collect(end))
+  }
+
+  get pidfd(): number {
+    return this.#pidfd
+  }
+
+  async freeze(): Promise<void> {
+    await freezeCgroup(this.cgroup)
+  }
+
+  async thaw(): Promise<void> {
+    await thawCgroup(this.cgroup)
+  }
+
+  /** STOP and CONT freeze and thaw, KILL ends everything; the rest goes to init, which hands it on. */
+  async signal(name: string): Promise<KillResult> {
+    const act = signalAct(name)
+    if (act.kind === 'freeze') await this.freeze()
+    else if (act.kind === 'thaw') await this.thaw()
+    else if (act.kind === 'kill') return await this.kill('signal')
+    else return await this.#deliver(act.number, act.graceMillis)
+    return { terminated: 0, survivors: processesOf(this.cgroup).length }
+  }
+
+  /** Everything at once, frozen or not. What the kernel could not end in time is in the answer. */
+  async kill(reason: AgentExit['cause']): Promise<KillResult> {
+    this.#reason ??= reason
+    const result = await killCgroup(this.cgroup)
+    if (result.survivors === 0) await this.exited
+    return result
+  }
+
+  async #deliver(number: number, graceMillis: number | null): Promise<KillResult> {
+    const before = processesOf(this.cgroup).length
+    if (!this.#collected) pidfdSendSignal(this.#pidfd, number)
+    if (graceMillis === null) return { terminated: 0, survivors: processesOf(this.cgroup).length }
+    const timer = new AbortController()
+    const ended = await Promise.race([
+      this.exited.then(() => true),
+      delay(graceMillis, false, { signal: timer.signal, ref: false }).catch(() => false),
+    ])
+    timer.abort()
+    if (ended) return { terminated: before, survivors: 0 }
+    return await this.kill('signal')
+  }
+
+  async #collect(end: AgentEnd | null): Promise<AgentExit> {
+    const process = await this.#reap()
+    // init was PID 1 of the agents' PID namespace: the kernel has ended the rest. In an exec's cgroup it has not.
+    await killCgroup(this.cgroup)
+    const usage = cgroupUsage(this.cgroup)
+    removeCgroup(this.cgroup)
+    this.#collected = true
+    closeSync(this.#pidfd)
+    const signal = end === null ? (process.signal ?? null) : end.signal
+    const code = end === null ? (process.exitCode ?? null) : end.code
+    return {
+      code: signal === null ? code : null,
+      signal,
+      cause: usage.oomKills > 0 ? 'oom' : (this.#reason ?? (signal === null ? 'exited' : 'signal')),
+      startedAt: this.#startedAt.toISOString(),
+      endedAt: new Date().toISOString(),
+      cpuUserMs: Math.round((usage.cpuUserMicros || process.userMicros) / 1000),
+      cpuSystemMs: Math.round((usage.cpuSystemMicros || process.systemMicros) / 1000),
+      maxRssBytes: Math.max(usage.memoryPeakBytes ?? 0, end?.maxRssBytes ?? 0, process.maxRssKiB * 1024),
+    }
+  }
+
+  /** The pipe ends a moment before the process can be collected: the kernel first ends the rest of the namespace. */
+  async #reap(): Promise<ProcessEnd> {
+    for (let pause = 0; ; pause = Math.min(pause + 1, 20)) {
+      const end = waitPidfd(this.#pidfd)
+      if (end !== undefined) return end
+      await delay(pause)
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { join } from 'node:path'
+import {
+  cgroupHierarchy,
+  controllersOf,
+  createCgroup,
+  enableControllers,
+  killCgroup,
+  removeCgroup,
+} from '../kernel/cgroup.ts'
+import { PuzzledError } from '../lib/errors.ts'
+
+/** Where the processes of a branch live. The daemon writes directly, or asks systemd for a scope. */
+export interface CgroupPlacer {
+  /** Makes (or finds) the cgroup of a branch, with the host's controllers switched on for its children. */
+  place(id: string): Promise<string>
+  /** Where it would be; undefined when it cannot exist. */
+  locate(id: string): string | undefined
+  /** Kills what is left and removes it. Idempotent. */
+  remove(id: string): Promise<{ terminated: number; survivors: number }>
+}
+
+const SLICE = 'puzzle.slice'
+
+/** Names as systemd would give them, so that tools and people find the same tree in both cases. */
+export const cgroupName = (id: string): string => `${SLICE}/puzzle-${id}.scope`
+
+/** Cgroups made by hand, for hosts on which no systemd owns the hierarchy. */
+export function directCgroups(hierarchy: () => string | undefined = cgroupHierarchy): CgroupPlacer {
+  const locate = (id: string): string | undefined => {
+    const root = hierarchy()
+    return root === undefined ? undefined : join(root, cgroupName(id))
+  }
+  return {
+    locate,
+    place: async (id) => {
+      const root = hierarchy()
+      if (root === undefined)
+        throw new PuzzledError('feature-missing', 'No cgroup v2 hierarchy is mounted', {
+          hint: 'mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified',
+        })
+      const path = join(root, cgroupName(id))
+      createCgroup(path)
+      if (controllersOf(root).length > 0)
+        for (const group of [root, join(root, SLICE), path]) enableControllers(group)
+      return path
+    },
+    remove: async (id) => {
+      const path = locate(id)
+      if (path === undefined) return { terminated: 0, survivors: 0 }
+      const result = await killCgroup(path)
+      removeCgroup(path)
+      return result
+    },
+  }
+}
