@@ -63,15 +63,19 @@ function runVitest(tiers) {
   const results = join(dir, 'results.jsonl')
   const projects = tiers.flatMap((name) => ['--project', name])
   const reporters = ['--reporter=dot', '--reporter=./test/tier/reporter.ts']
-  const run = spawnSync('node_modules/.bin/vitest', ['run', '--passWithNoTests', ...projects, ...reporters], {
-    cwd: root,
-    stdio: 'inherit',
-    env: {
-      ...process.env,
-      PUZZLED_TEST_RESULTS: results,
-      ...(process.stdout.isTTY ? {} : { NO_COLOR: '1', FORCE_COLOR: undefined }),
+  const run = spawnSync(
+    process.execPath,
+    ['node_modules/vitest/vitest.mjs', 'run', '--passWithNoTests', ...projects, ...reporters],
+    {
+      cwd: root,
+      stdio: 'inherit',
+      env: {
+        ...process.env,
+        PUZZLED_TEST_RESULTS: results,
+        ...(process.stdout.isTTY ? {} : { NO_COLOR: '1', FORCE_COLOR: undefined }),
+      },
     },
-  })
+  )
   const lines = existsSync(results) ? readFileSync(results, 'utf8').trim().split('\n').filter(Boolean) : []
   rmSync(dir, { recursive: true, force: true })
   return { status: run.status, results: lines.map((line) => JSON.parse(line)) }
@@ -97,12 +101,12 @@ if (unknown.length > 0) {
   console.error(`Unknown tier ${unknown.join(', ')}; there are ${Object.keys(TIERS).join(', ')}`)
   process.exit(2)
 }
-// The guest has what its image has, and no network.
+const tiers = wanted.length > 0 ? wanted : Object.keys(TIERS).filter((name) => TIERS[name].only === undefined)
+const { packages } = JSON.parse(readFileSync(`${root}test/packages.json`, 'utf8'))
+// The guest of the VM tier has what its image has, and no network.
 if (process.env.PUZZLED_VM === undefined)
-  installMissing(JSON.parse(readFileSync(`${root}test/packages.json`, 'utf8')).packages)
-const { run, skipped } = planTiers(
-  wanted.length > 0 ? wanted : Object.keys(TIERS).filter((name) => TIERS[name].only === undefined),
-)
+  installMissing(packages.filter((entry) => entry.needs.some((name) => tiers.includes(name))))
+const { run, skipped } = planTiers(tiers)
 const { status, results } = run.length > 0 ? runVitest(run) : { status: 0, results: [] }
 const all = [...results, ...skipped]
 const count = (state) => all.filter((line) => line.state === state).length
