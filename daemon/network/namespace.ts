@@ -1,0 +1,109 @@
+import { closeSync, existsSync } from 'node:fs'
+import { bringLoopbackUp, makeEverythingLocal } from '../kernel/netlink.ts'
+import {
+  bindUdp,
+  createNetns,
+  insideNetns,
+  listenTcp,
+  type SocketPlace,
+  setNetSysctl,
+} from '../kernel/netns.ts'
+import { Nft } from '../kernel/nft.ts'
+import { type DropReason, LIST_COUNTERS, readCounters, ruleset } from './ruleset.ts'
+
+export const PROXY_PORT = 3128
+
+export interface Listeners {
+  /** 127.0.0.1:3128. */
+  readonly explicit: number
+  /** One per port of the profile, on every address of both families. */
+  readonly transparent: readonly { readonly port: number; readonly fd: number }[]
+  /** UDP and TCP on 127.0.0.1:53 and ::1:53. */
+  readonly names: { readonly udp: readonly number[]; readonly tcp: readonly number[] }
+  readonly exposed: readonly number[]
+}
+
+/** A namespace for one agent: loopback only. The launcher moves the agent into it with `setns`. */
+export function prepareNetns(): { fd: number } {
+  return { fd: createNetns() }
+}
+
+const LOOPBACK4 = Uint8Array.from([127, 0, 0, 1])
+const LOOPBACK6 = Uint8Array.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+const ANY6 = new Uint8Array(16)
+
+export class AgentNetns {
+  readonly listeners: Listeners
+  readonly #nft: Nft
+
+  private constructor(listeners: Listeners, nft: Nft) {
+    this.listeners = listeners
+    this.#nft = nft
+  }
+
+  /**
+   * Sets the namespace up and opens every socket of the gate in it, in one visit: no step of it waits. `fd` is a
+   * namespace descriptor or a pidfd. The descriptors in `listeners` belong to the caller.
+   */
+  static open(fd: number, ports: readonly number[], exposed: readonly SocketPlace[]): AgentNetns {
+    return insideNetns(fd, () => {
+      bringLoopbackUp()
+      makeEverythingLocal(4)
+      makeEverythingLocal(6)
+      hardenKernel()
+      const opened: number[] = []
+      const keep = (socket: number): number => {
+        opened.push(socket)
+        return socket
+      }
+      let nft: Nft | undefined
+      try {
+        nft = new Nft()
+        nft.run(ruleset([...ports, ...exposed.map((place) => place.port)]))
+        return new AgentNetns(openListeners(ports, exposed, keep), nft)
+      } catch (error) {
+        nft?.close()
+        for (const socket of opened) closeSync(socket)
+        throw error
+      }
+    })
+  }
+
+  /** Packets that went nowhere, per reason. */
+  dropped(): ReadonlyMap<DropReason, number> {
+    return readCounters(this.#nft.run(LIST_COUNTERS))
+  }
+
+  close(): void {
+    this.#nft.close()
+  }
+}
+
+function openListeners(
+  ports: readonly number[],
+  exposed: readonly SocketPlace[],
+  keep: (fd: number) => number,
+): Listeners {
+  const at = (family: 4 | 6, port: number): SocketPlace => ({
+    family,
+    address: family === 4 ? LOOPBACK4 : LOOPBACK6,
+    port,
+  })
+  return {
+    explicit: keep(listenTcp(at(4, PROXY_PORT))),
+    transparent: ports.map((port) => ({
+      port,
+      fd: keep(listenTcp({ family: 6, address: ANY6, port }, { dual: true })),
+    })),
+    names: {
+      udp: [keep(bindUdp(at(4, 53))), keep(bindUdp(at(6, 53)))],
+      tcp: [keep(listenTcp(at(4, 53))), keep(listenTcp(at(6, 53)))],
+    },
+    exposed: exposed.map((place) => keep(listenTcp(place))),
+  }
+}
+
+/** Multipath TCP could carry data past rules that look at TCP only (S32); where the kernel lacks it there is no file. */
+function hardenKernel(): void {
+  if (existsSync('/proc/sys/net/mptcp/enabled')) setNetSysctl('mptcp/enabled', '0')
+}
