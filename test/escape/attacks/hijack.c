@@ -1,0 +1,46 @@
+/*
+ * S4: as the agent's user on the host, looks at every new process and tries to read its memory while it still is the
+ * daemon's (its executable is argv[1]). Ends after argv[2] seconds and says how often it looked and how often it won.
+ */
+#include "report.h"
+#include <limits.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <time.h>
+
+static long won, looked, later;
+
+static int is_daemon(pid_t pid, const char *executable) {
+  char link[64], target[PATH_MAX];
+  snprintf(link, sizeof link, "/proc/%d/exe", pid);
+  ssize_t length = readlink(link, target, sizeof target - 1);
+  if (length < 0) return 0;
+  target[length] = 0;
+  return strcmp(target, executable) == 0;
+}
+
+static void attack(pid_t pid, const char *executable) {
+  if (kill(pid, 0) != 0) return;
+  looked++;
+  if (is_daemon(pid, executable)) won++;
+  if (ptrace(PTRACE_SEIZE, pid, 0, 0) == 0) {
+    if (is_daemon(pid, executable)) won++;
+    else later++;
+    ptrace(PTRACE_INTERRUPT, pid, 0, 0);
+    waitpid(pid, 0, __WALL);
+    ptrace(PTRACE_DETACH, pid, 0, 0);
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc < 4) return 1;
+  time_t end = time(0) + atoi(argv[2]);
+  pid_t from = atoi(argv[3]), self = getpid();
+  printf("ready OK\n");
+  fflush(stdout);
+  while (time(0) < end)
+    for (pid_t pid = from; pid < from + 4000; pid++)
+      if (pid != self) attack(pid, argv[1]);
+  printf("looked %ld\nwon %ld\nlater %ld\n", looked, won, later);
+  return 0;
+}
