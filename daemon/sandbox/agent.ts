@@ -1,4 +1,5 @@
 import { closeSync } from 'node:fs'
+import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentExit, Grant } from '../contract/branch.ts'
 import {
@@ -89,6 +90,13 @@ export class AgentProcess {
     return result
   }
 
+  /** For an agent that nobody will ever be handed: ends it and closes the daemon's ends. */
+  async abandon(): Promise<void> {
+    await this.kill('signal')
+    for (const stream of [this.input, this.output, this.errors])
+      if (stream !== undefined && 'destroy' in stream) (stream as Duplex).destroy()
+  }
+
   async #deliver(number: number, graceMillis: number | null): Promise<KillResult> {
     const before = processesOf(this.cgroup).length
     if (!this.#collected) pidfdSendSignal(this.#pidfd, number)
@@ -110,6 +118,8 @@ export class AgentProcess {
     const usage = cgroupUsage(this.cgroup)
     removeCgroup(this.cgroup)
     this.#collected = true
+    // Nobody is left to read it. What the agent wrote stays readable to its end.
+    this.input?.end()
     closeSync(this.#pidfd)
     const signal = end === null ? (process.signal ?? null) : end.signal
     const code = end === null ? (process.exitCode ?? null) : end.code

@@ -138,9 +138,7 @@ export class Launcher {
     started: ConstructorParameters<typeof AgentProcess>[0],
   ): Promise<AgentProcess> {
     const agent = new AgentProcess(started)
-    undo.push('end the agent', async () => {
-      await agent.kill('daemon-restart')
-    })
+    undo.push('end the agent', () => agent.abandon())
     const first = await started.status.started
     if (first !== 'gone' && 'errnoName' in first) throw commandError(request.argv[0] ?? '', first.errnoName)
     return agent

@@ -50,8 +50,9 @@ describe('the order of a start', () => {
       if (calls(ops).includes(privileged)) expect(indexOf(privileged)).toBeLessThan(indexOf('setresuid'))
   })
 
-  it('enters the working directory as the agent', () => {
+  it('enters the working directory as the agent, without capabilities', () => {
     expect(indexOf('chdir')).toBeGreaterThan(indexOf('setresuid'))
+    expect(indexOf('chdir')).toBeGreaterThan(indexOf('capset'))
   })
 
   it('gives up capabilities after the ids and before Landlock', () => {

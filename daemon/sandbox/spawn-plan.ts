@@ -69,8 +69,8 @@ export const SECTIONS = [
   'session',
   'limits',
   'identity',
-  'directory',
   'capabilities',
+  'directory',
   'landlock',
   'descriptors',
   'tries',
@@ -114,8 +114,8 @@ export function spawnPlan(input: PlanInput): SpawnPlan {
     session: sessionOps(input),
     limits: resourceLimitOps(input.profile.rlimits),
     identity: [...capsBeforeIdentityOps(), ...identityOps(input.identity)],
-    directory: directoryOps(input),
     capabilities: capsOps(input.facts.lastCapability),
+    directory: directoryOps(input),
     landlock: landlock.ops,
     descriptors: descriptorOps(input),
     tries: lockedByCapabilities(input.identity.uid),
@@ -186,7 +186,7 @@ function sessionOps(input: PlanInput): SpawnOp[] {
   return [call('begin a session', 'setsid'), ...spare, ...placed, call('set the usual umask', 'umask', 0o022)]
 }
 
-/** As the agent, so that a directory that it may not enter is an error here and not a surprise there. */
+/** As the agent and without its capabilities: a directory that it may not enter is an error of the start. */
 const directoryOps = (input: PlanInput): SpawnOp[] => [
   call(`change to "${input.cwd}"`, 'chdir', cstring(input.cwd)),
 ]

@@ -1,9 +1,12 @@
+import { once } from 'node:events'
 import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect } from 'vitest'
+import { cgroupUsage } from '../../daemon/kernel/cgroup.ts'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
 import { needs, root } from '../tier/needs.ts'
-import { makeBranch, run, type TestBranch } from './branch.fixture.ts'
+import { makeBranch, requestOf, run, type TestBranch, warmUp } from './branch.fixture.ts'
 
 const check = needs(root)
 const launcher = new Launcher()
@@ -15,16 +18,7 @@ function branchOf(options: Parameters<typeof makeBranch>[0] = {}): TestBranch {
   return branch
 }
 
-// What a launcher makes once and keeps: init's memory file, the map of owners.
-beforeAll(async () => {
-  if (root !== undefined) return
-  for (const owner of [0, 1000]) {
-    const branch = makeBranch({ owner })
-    await run(launcher, branch, ['true'])
-    branch.remove()
-  }
-})
-
+beforeAll(async () => await warmUp(launcher))
 afterEach(() => {
   for (const branch of branches.splice(0)) branch.remove()
 })
@@ -54,5 +48,114 @@ describe('an agent', () => {
     expect([name, base, made]).toEqual(['agent', uid, uid])
     expect(statSync(join(branch.upper, 'made')).uid).toBe(0)
     expect(existsSync(join(branch.base, 'made'))).toBe(false)
+  })
+
+  check('sees a small root with nothing of the host’s but the system', async () => {
+    const branch = branchOf()
+    const list = 'ls -A /; echo --; ls -A /run /var/tmp /dev/shm /tmp; echo --; ls -A /dev'
+    const { output } = await run(launcher, branch, ['sh', '-c', list])
+    const [top, places, devices] = output.split('--\n').map((part) => part.split('\n'))
+    const system = ['bin', 'etc', 'lib', 'lib32', 'lib64', 'libx32', 'nix', 'opt', 'sbin', 'usr']
+    const own = ['dev', 'home', 'proc', 'run', 'tmp', 'var', branch.base.split('/')[1]]
+    expect([...system, ...own]).toEqual(expect.arrayContaining(top?.filter(Boolean) ?? ['nothing']))
+    // The only name in any of them leads to the base.
+    expect(places?.filter((line) => line !== '' && !line.startsWith('/'))).toEqual(
+      branch.base.startsWith('/tmp/') ? [branch.base.split('/')[2]] : [],
+    )
+    expect(devices?.filter(Boolean)).toEqual(
+      'fd full null ptmx pts random shm stderr stdin stdout tty urandom zero'.split(' '),
+    )
+  })
+
+  check('cannot read what is masked, and can read what is beside it', async () => {
+    const script = 'cat /etc/shadow; cat /proc/keys; grep -c root /etc/passwd; cat /proc/sys/kernel/ostype'
+    const { output, errors } = await run(launcher, branchOf(), ['sh', '-c', script])
+    expect(output).toMatch(/^[1-9]\d*\nLinux\n$/)
+    expect(errors).toContain('/etc/shadow: Permission denied')
+    expect(errors).toContain('/proc/keys: Permission denied')
+  })
+
+  check('has only the environment that it was given', async () => {
+    const environment = { GIVEN: 'yes', PATH: '/usr/bin:/bin' }
+    const { output } = await run(launcher, branchOf(), ['env'], { environment })
+    const names = output
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=')[0])
+      .sort()
+    expect(names).toEqual(['GIVEN', 'HOME', 'LOGNAME', 'PATH', 'SHELL', 'USER'])
+  })
+
+  check('has descriptors 0 to 2 and no other', async () => {
+    const { output } = await run(launcher, branchOf(), ['sh', '-c', 'ls /proc/self/fd; echo end'])
+    // The fourth is the directory that ls reads.
+    expect(output.trim().split('\n')).toEqual(['0', '1', '2', '3', 'end'])
+  })
+
+  check('leaves the host’s mount table as it was', async () => {
+    const before = readFileSync('/proc/self/mountinfo', 'utf8')
+    await run(launcher, branchOf(), ['true'])
+    expect(readFileSync('/proc/self/mountinfo', 'utf8')).toBe(before)
+  })
+
+  check('that a signal ends says so', async () => {
+    const { exit } = await run(launcher, branchOf(), ['sh', '-c', 'kill -SEGV $$'])
+    expect(exit).toMatchObject({ code: null, signal: 'SIGSEGV', cause: 'signal' })
+  })
+
+  check('counts what it used', async () => {
+    const { exit } = await run(launcher, branchOf(), [
+      'sh',
+      '-c',
+      'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done',
+    ])
+    expect(exit.cpuUserMs).toBeGreaterThan(10)
+    expect(exit.maxRssBytes).toBeGreaterThan(500_000)
+  })
+})
+
+describe('signals', () => {
+  const sleeper = ['sh', '-c', 'trap "echo term; exit 3" TERM; echo ready; while :; do sleep 0.02; done']
+
+  const started = async (argv: readonly string[]) => {
+    const agent = await launcher.start(requestOf(branchOf(), argv))
+    if (agent.output !== undefined) await once(agent.output, 'data')
+    return agent
+  }
+
+  check('TERM reaches the agent, which may end in its own way', async () => {
+    const agent = await started(sleeper)
+    expect(await agent.signal('TERM')).toMatchObject({ survivors: 0 })
+    expect(await agent.exited).toMatchObject({ code: 3, signal: null, cause: 'exited' })
+  })
+
+  check('KILL ends all of its processes, even those that ignore everything', async () => {
+    const agent = await started([
+      'sh',
+      '-c',
+      'trap "" TERM INT HUP; (setsid sleep 100 &) ; sleep 100 & echo ready; wait',
+    ])
+    const result = await agent.signal('KILL')
+    expect(result.survivors).toBe(0)
+    expect(result.terminated).toBeGreaterThanOrEqual(3)
+    expect(await agent.exited).toMatchObject({ code: null, signal: 'SIGKILL', cause: 'signal' })
+  })
+
+  check('STOP and CONT freeze and thaw everything', async () => {
+    const agent = await started(['sh', '-c', 'while :; do echo x; done'])
+    await agent.signal('STOP')
+    const { cpuUserMicros } = cgroupUsage(agent.cgroup)
+    await setTimeout(60)
+    expect(cgroupUsage(agent.cgroup).cpuUserMicros).toBe(cpuUserMicros)
+    await agent.signal('CONT')
+    expect(await agent.signal('KILL')).toMatchObject({ survivors: 0 })
+    await agent.exited
+  })
+
+  check('KILL works on a frozen agent', async () => {
+    const agent = await started(sleeper)
+    await agent.freeze()
+    expect(await agent.signal('KILL')).toMatchObject({ survivors: 0 })
+    await agent.exited
   })
 })
