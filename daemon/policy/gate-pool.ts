@@ -1,0 +1,202 @@
+import { Worker } from 'node:worker_threads'
+import { workerPath } from '../lib/assets.ts'
+import type { ContentScan } from './content-scan.ts'
+import type { GateReply, GateRequest, GateWorkerData, LoadedPolicy, ScanItem } from './gate-messages.ts'
+import { PAGE_BYTES } from './webassembly.ts'
+
+export interface PoolLimits {
+  workers: number
+  /** For one evaluation or one batch of contents; the thread is ended when it is late. */
+  timeoutMs: number
+  /** Maximum of a policy's WebAssembly memory. */
+  memoryBytes: number
+  /** Heap of a worker's JavaScript. */
+  heapBytes: number
+  /** Requests that may wait for a worker; more are refused at once. */
+  queue: number
+}
+
+export const POOL_LIMITS: PoolLimits = {
+  workers: 2,
+  timeoutMs: 5_000,
+  memoryBytes: 512 * 1024 * 1024,
+  heapBytes: 512 * 1024 * 1024,
+  queue: 256,
+}
+
+type Answer = Exclude<GateReply, { kind: 'ready' }>
+
+interface Job {
+  request: GateRequest
+  transfer: readonly ArrayBuffer[]
+  resolve: (reply: Answer) => void
+  reject: (error: Error) => void
+}
+
+interface Slot {
+  worker: Worker
+  job: Job | null
+  timer: NodeJS.Timeout | null
+  state: 'starting' | 'ready' | 'ending'
+}
+
+/** What a policy answered, or why it did not. */
+export type RawResult = { output: unknown } | { failure: string }
+
+/**
+ * Warm threads that hold one set of policies. A thread that is late, traps out of its heap or dies is replaced, and
+ * the job it had is a failure: it is never tried again on another thread, because what killed one would kill the next.
+ */
+export class GatePool {
+  readonly #policies: readonly LoadedPolicy[]
+  readonly #limits: PoolLimits
+  readonly #slots = new Set<Slot>()
+  readonly #waiting: Job[] = []
+  #nextId = 1
+  #closed = false
+  /** Threads that died before they were ready, in a row: a set that cannot start is not started for ever. */
+  #stillborn = 0
+
+  private constructor(policies: readonly LoadedPolicy[], limits: PoolLimits) {
+    this.#policies = policies
+    this.#limits = limits
+  }
+
+  /** Resolves when every thread has instantiated every policy; otherwise nothing is left running. */
+  static async start(policies: readonly LoadedPolicy[], limits: PoolLimits): Promise<GatePool> {
+    const pool = new GatePool(policies, limits)
+    try {
+      await Promise.all(Array.from({ length: limits.workers }, () => pool.#spawn()))
+    } catch (error) {
+      await pool.close()
+      throw error
+    }
+    return pool
+  }
+
+  /** One result per policy, in order. Rejects when no thread came to an end with it. */
+  async evaluate(input: ArrayBuffer): Promise<readonly RawResult[]> {
+    const id = this.#nextId++
+    const reply = await this.#submit({ kind: 'evaluate', id, input }, [input])
+    if (reply.kind !== 'evaluated' || reply.id !== id || reply.results.length !== this.#policies.length)
+      throw new Error('the policy worker answered something else')
+    return reply.results
+  }
+
+  async scan(items: readonly ScanItem[]): Promise<readonly { change: number; scan: ContentScan }[]> {
+    const id = this.#nextId++
+    const reply = await this.#submit({ kind: 'scan', id, items }, [])
+    if (reply.kind !== 'scanned' || reply.id !== id)
+      throw new Error('the policy worker answered something else')
+    return reply.scans
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const job of this.#waiting.splice(0)) job.reject(new Error('the policies were unloaded'))
+    await Promise.all([...this.#slots].map(({ worker }) => worker.terminate()))
+  }
+
+  #submit(request: GateRequest, transfer: readonly ArrayBuffer[]): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) reject(new Error('the policies were unloaded'))
+      else if (this.#waiting.length >= this.#limits.queue)
+        reject(new Error('too many evaluations are waiting'))
+      else {
+        this.#waiting.push({ request, transfer, resolve, reject })
+        this.#replenish()
+        this.#dispatch()
+      }
+    })
+  }
+
+  #dispatch(): void {
+    for (const slot of this.#slots) {
+      if (slot.state !== 'ready' || slot.job !== null) continue
+      const job = this.#waiting.shift()
+      if (job === undefined) return
+      slot.job = job
+      slot.worker.ref()
+      slot.timer = setTimeout(() => this.#late(slot), this.#limits.timeoutMs)
+      slot.worker.postMessage(job.request, [...job.transfer])
+    }
+  }
+
+  #late(slot: Slot): void {
+    this.#fail(slot, new Error(`no result within ${this.#limits.timeoutMs} ms`))
+    // `terminate` stops the thread even inside an endless loop of WebAssembly; `exit` follows.
+    slot.state = 'ending'
+    void slot.worker.terminate()
+  }
+
+  #fail(slot: Slot, error: Error): void {
+    if (slot.timer !== null) clearTimeout(slot.timer)
+    const { job } = slot
+    slot.timer = null
+    slot.job = null
+    job?.reject(error)
+  }
+
+  #answer(slot: Slot, reply: Answer): void {
+    if (slot.timer !== null) clearTimeout(slot.timer)
+    const { job } = slot
+    slot.timer = null
+    slot.job = null
+    // An idle thread must not keep a short-lived program alive.
+    slot.worker.unref()
+    job?.resolve(reply)
+    this.#dispatch()
+  }
+
+  #replenish(): void {
+    for (let missing = this.#limits.workers - this.#slots.size; missing > 0; missing--)
+      this.#spawn().catch((error: Error) => {
+        if (this.#stillborn < 3) return
+        for (const job of this.#waiting.splice(0)) job.reject(error)
+      })
+  }
+
+  #spawn(): Promise<void> {
+    const data: GateWorkerData = {
+      policies: this.#policies,
+      memoryPages: Math.floor(this.#limits.memoryBytes / PAGE_BYTES),
+    }
+    const worker = new Worker(workerPath('gate'), {
+      workerData: data,
+      // What a policy prints is not for the daemon's own output, and its environment is nobody's business.
+      env: {},
+      stdout: true,
+      stderr: true,
+      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#limits.heapBytes / 2 ** 20) },
+    })
+    worker.stdout.resume()
+    worker.stderr.resume()
+    const slot: Slot = { worker, job: null, timer: null, state: 'starting' }
+    this.#slots.add(slot)
+    return new Promise((resolve, reject) => {
+      const startup = setTimeout(() => void worker.terminate(), Math.max(this.#limits.timeoutMs, 2_000))
+      let cause = new Error('the policy worker ended before it was ready')
+      worker.on('message', (message: GateReply) => {
+        if (message.kind !== 'ready') return this.#answer(slot, message)
+        clearTimeout(startup)
+        slot.state = 'ready'
+        this.#stillborn = 0
+        worker.unref()
+        resolve()
+        this.#dispatch()
+      })
+      worker.on('error', (error: unknown) => {
+        cause = error instanceof Error ? error : new Error(String(error))
+        this.#fail(slot, cause)
+      })
+      worker.on('exit', (code) => {
+        clearTimeout(startup)
+        this.#slots.delete(slot)
+        this.#fail(slot, new Error(`the policy worker ended with ${code}`))
+        if (slot.state === 'starting') this.#stillborn++
+        reject(cause)
+        if (!this.#closed && this.#stillborn < 3) this.#replenish()
+      })
+    })
+  }
+}
