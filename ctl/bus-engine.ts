@@ -1,0 +1,281 @@
+import { connect as connectSocket, type Socket } from 'node:net'
+import type { AgentExit, BranchRecord, Grant } from '../daemon/contract/branch.ts'
+import {
+  BRANCH,
+  BUS_NAME,
+  type BusInterface,
+  MANAGER,
+  MANAGER_INTERFACE,
+  MANAGER_PATH,
+  signatureOf,
+} from '../daemon/contract/bus.ts'
+import { fromEntries, fromVariant, toEntries } from '../daemon/contract/bus-values.ts'
+import type { Changeset } from '../daemon/contract/changeset.ts'
+import type {
+  AgentSession,
+  ApprovalRequest,
+  BranchSummary,
+  CollectResult,
+  ContentPair,
+  CreateRequest,
+  Engine,
+  EventFilter,
+  Outcome,
+  RunRequest,
+  Selection,
+  SignalResult,
+} from '../daemon/contract/engine.ts'
+import { ERRORS, type ErrorCode } from '../daemon/contract/errors.ts'
+import type { PuzzledEvent } from '../daemon/contract/events.ts'
+import type { FeatureRow } from '../daemon/contract/features.ts'
+import { isTerminal } from '../daemon/contract/states.ts'
+import { type BusConnection, BusError } from '../daemon/lib/bus-connection.ts'
+import { PuzzledError } from '../daemon/lib/errors.ts'
+
+const NO_SELECTION: Selection = { only: [], except: [] }
+
+/** The daemon's engine, called over the bus. Whatever the daemon refuses arrives as the same typed error. */
+export class BusEngine implements Engine {
+  readonly #connection: BusConnection
+
+  constructor(connection: BusConnection) {
+    this.#connection = connection
+  }
+
+  async create(request: CreateRequest): Promise<BranchRecord> {
+    const { requester: _known, ...asked } = request
+    const [path] = await this.#manager('CreateBranch', [toEntries(asked)])
+    return this.#record(String(path), 'Show')
+  }
+
+  async run(request: RunRequest): Promise<AgentSession> {
+    const { requester: _known, ...asked } = request
+    const watch = this.#watchStates()
+    try {
+      const [path, socket, grants] = await this.#manager('Run', [toEntries(asked)])
+      const id = String(path).split('/').at(-1) ?? ''
+      const stream = socket === '' ? null : await openSocket(String(socket))
+      return {
+        id,
+        grants: (grants as unknown[]).map((grant) => fromVariant(grant) as Grant),
+        ...(stream === null ? {} : { input: stream, output: stream }),
+        exited: this.#exit(id, watch),
+        resize: (columns, rows) =>
+          void this.#branchCall(String(path), 'Resize', [columns, rows]).catch(() => undefined),
+      }
+    } catch (error) {
+      watch.stop()
+      throw error
+    }
+  }
+
+  async finish(id: string): Promise<Outcome> {
+    return this.#structured<Outcome>(id, 'Finish')
+  }
+
+  async list(): Promise<readonly BranchSummary[]> {
+    const [branches] = await this.#manager('ListBranches', [])
+    return (branches as [string, unknown][][]).map(
+      (entries) => fromEntries(entries) as unknown as BranchSummary,
+    )
+  }
+
+  async show(id: string): Promise<BranchRecord> {
+    return this.#structured<BranchRecord>(id, 'Show')
+  }
+
+  async changes(id: string): Promise<Changeset> {
+    return this.#structured<Changeset>(id, 'Changes')
+  }
+
+  async content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {
+    return this.#structured<ContentPair>(id, 'Content', [base, Buffer.from(path), limit])
+  }
+
+  async review(id: string): Promise<Outcome> {
+    return this.#structured<Outcome>(id, 'Review')
+  }
+
+  async commit(id: string, selection: Selection = NO_SELECTION): Promise<Outcome> {
+    return this.#structured<Outcome>(id, 'Commit', [selection.only, selection.except])
+  }
+
+  async approve(id: string, decision: ApprovalRequest): Promise<Outcome> {
+    const { only, except } = decision.selection ?? NO_SELECTION
+    return this.#structured<Outcome>(id, 'Approve', [decision.digest ?? '', only, except, decision.why])
+  }
+
+  async reject(id: string, why: string): Promise<BranchRecord> {
+    return this.#structured<BranchRecord>(id, 'Reject', [why])
+  }
+
+  async discard(id: string): Promise<BranchRecord> {
+    return this.#structured<BranchRecord>(id, 'Discard')
+  }
+
+  async revert(commit: string): Promise<Outcome> {
+    const [outcome] = await this.#manager('Revert', [commit])
+    return fromEntries(outcome as [string, unknown][]) as unknown as Outcome
+  }
+
+  async signal(id: string, name: string): Promise<SignalResult> {
+    const [terminated, survivors] = await this.#branchCall(await this.#path(id), 'Signal', [name])
+    return { terminated: Number(terminated), survivors: Number(survivors) }
+  }
+
+  async freeze(id: string): Promise<BranchRecord> {
+    return this.#structured<BranchRecord>(id, 'Freeze')
+  }
+
+  async thaw(id: string): Promise<BranchRecord> {
+    return this.#structured<BranchRecord>(id, 'Thaw')
+  }
+
+  async *events(filter: EventFilter, signal: AbortSignal): AsyncGenerator<PuzzledEvent> {
+    const watch = this.#watchStates()
+    signal.addEventListener('abort', watch.stop)
+    await this.#connection.callBus('AddMatch', 's', [EVENT_MATCH])
+    try {
+      for await (const event of watch.stream())
+        if (filter.branch === null || event.branch === filter.branch) yield event
+    } finally {
+      watch.stop()
+    }
+  }
+
+  async features(): Promise<readonly FeatureRow[]> {
+    const [rows] = await this.#manager('Doctor', [])
+    return (rows as [string, unknown][][]).map((entries) => fromEntries(entries) as unknown as FeatureRow)
+  }
+
+  async collect(): Promise<CollectResult> {
+    const [result] = await this.#manager('Collect', [])
+    return fromEntries(result as [string, unknown][]) as unknown as CollectResult
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close()
+  }
+
+  /** Waits for the record to say that the agent has ended; the signal only says when to look. */
+  async #exit(id: string, watch: EventWatch): Promise<AgentExit> {
+    await this.#connection.callBus('AddMatch', 's', [EVENT_MATCH])
+    try {
+      for (;;) {
+        const record = await this.show(id)
+        if (record.exit !== null) return record.exit
+        if (isTerminal(record.state))
+          throw new PuzzledError('internal', `Branch ${id} ended without an exit status`)
+        await watch.next()
+      }
+    } finally {
+      watch.stop()
+    }
+  }
+
+  async #structured<Result>(id: string, method: string, body: readonly unknown[] = []): Promise<Result> {
+    const [result] = await this.#branchCall(await this.#path(id), method, body)
+    return fromEntries(result as [string, unknown][]) as unknown as Result
+  }
+
+  async #record(path: string, method: string): Promise<BranchRecord> {
+    const [result] = await this.#branchCall(path, method, [])
+    return fromEntries(result as [string, unknown][]) as unknown as BranchRecord
+  }
+
+  async #path(id: string): Promise<string> {
+    const [path] = await this.#manager('GetBranch', [id])
+    return String(path)
+  }
+
+  #manager(method: string, body: readonly unknown[]): Promise<unknown[]> {
+    return this.#call(MANAGER_PATH, MANAGER, method, body)
+  }
+
+  #branchCall(path: string, method: string, body: readonly unknown[]): Promise<unknown[]> {
+    return this.#call(path, BRANCH, method, body)
+  }
+
+  async #call(
+    path: string,
+    face: BusInterface,
+    member: string,
+    body: readonly unknown[],
+  ): Promise<unknown[]> {
+    const signature = signatureOf(face.methods[member]?.in ?? [])
+    const call = { destination: BUS_NAME, path, interface: face.name, member }
+    try {
+      return await this.#connection.call(signature === '' ? call : { ...call, signature, body })
+    } catch (error) {
+      throw error instanceof BusError ? typedError(error) : error
+    }
+  }
+
+  #watchStates(): EventWatch {
+    return new EventWatch(this.#connection)
+  }
+}
+
+const EVENT_MATCH = `type='signal',sender='${BUS_NAME}',interface='${MANAGER_INTERFACE}',member='Event'`
+
+/** Events as they arrive, from the moment of construction on. */
+class EventWatch {
+  readonly #waiting: PuzzledEvent[] = []
+  readonly #remove: () => void
+  #wake: (() => void) | undefined
+  #stopped = false
+
+  constructor(connection: BusConnection) {
+    this.#remove = connection.onSignal((message) => {
+      if (message.interface !== MANAGER_INTERFACE || message.member !== 'Event') return
+      this.#waiting.push(fromEntries(message.body?.[0] as [string, unknown][]) as unknown as PuzzledEvent)
+      this.#wake?.()
+    })
+    connection.onClose(() => this.stop())
+  }
+
+  /** The next event, or undefined after `stop`. */
+  async next(): Promise<PuzzledEvent | undefined> {
+    while (!this.#stopped && this.#waiting.length === 0)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    return this.#waiting.shift()
+  }
+
+  async *stream(): AsyncGenerator<PuzzledEvent> {
+    for (let event = await this.next(); event !== undefined; event = await this.next()) yield event
+  }
+
+  readonly stop = (): void => {
+    this.#stopped = true
+    this.#remove()
+    this.#wake?.()
+  }
+}
+
+function openSocket(path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connectSocket(path, () => resolve(socket))
+    socket.once('error', reject)
+  })
+}
+
+const CODES = new Map<string, ErrorCode>(
+  Object.entries(ERRORS).map(([code, { bus }]) => [`org.puzzled1.Error.${bus}`, code as ErrorCode]),
+)
+
+/** Message and hint travel as the first line and the rest. */
+function typedError(error: BusError): PuzzledError {
+  const code = CODES.get(error.busName)
+  if (code === undefined)
+    return new PuzzledError(
+      'bus-gone',
+      `The daemon does not answer as expected: ${error.message} (${error.busName})`,
+      {
+        hint: 'Are puzzlectl and puzzled of the same version? systemctl restart puzzled',
+      },
+    )
+  const [message = '', ...hint] = error.message.split('\n')
+  return new PuzzledError(code, message, hint.length === 0 ? {} : { hint: hint.join('\n') })
+}
