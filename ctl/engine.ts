@@ -1,7 +1,37 @@
+import { existsSync } from 'node:fs'
+import { BUS_NAME } from '../daemon/contract/bus.ts'
 import type { Engine } from '../daemon/contract/engine.ts'
 
-/** The engine of this process on the store. */
+/**
+ * The daemon when one answers on the bus, otherwise the same engine in this process. A store that was named on the
+ * command line is always opened here: the daemon has its own.
+ */
 export async function connectEngine(stateDir: string | null): Promise<Engine> {
+  const daemon = stateDir === null ? await connectDaemon() : null
+  if (daemon !== null) return daemon
   const { openEmbedded } = await import('../daemon/embedded.ts')
   return openEmbedded({ stateDir })
+}
+
+const DEFAULT_SOCKET = '/run/dbus/system_bus_socket'
+
+/** Null when there is no bus or nobody owns the name. Asking costs a connect, not a start of the daemon. */
+export async function connectDaemon(): Promise<Engine | null> {
+  const address = process.env.DBUS_SYSTEM_BUS_ADDRESS
+  if (address === undefined && !existsSync(DEFAULT_SOCKET)) return null
+  const { BusConnection } = await import('../daemon/lib/bus-connection.ts')
+  let connection: Awaited<ReturnType<typeof BusConnection.connect>>
+  try {
+    connection = await BusConnection.connect(address)
+  } catch {
+    // No bus is the ordinary case of a machine without the daemon; what is wrong with it is `doctor`'s business.
+    return null
+  }
+  const [owned] = await connection.callBus('NameHasOwner', 's', [BUS_NAME])
+  if (owned !== true) {
+    await connection.close()
+    return null
+  }
+  const { BusEngine } = await import('./bus-engine.ts')
+  return new BusEngine(connection)
 }

@@ -1,0 +1,40 @@
+import { rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { listSegments, segmentName } from './segments.ts'
+
+export interface PruneLimits {
+  /** Segments whose last write is older than this go. */
+  maxAgeMs: number
+  /** The oldest go until the rest is smaller than this. */
+  maxBytes: number
+}
+
+/**
+ * Moves old sealed segments to `archive`, where the operator keeps or removes them. The newest two stay whatever the
+ * limits are: the chain always continues from a signed head that is at hand.
+ */
+export async function pruneLog(
+  directory: string,
+  archive: string,
+  limits: PruneLimits,
+  now: number,
+): Promise<string[]> {
+  const segments = await listSegments(directory)
+  const facts = await Promise.all(
+    segments.map(async (segment) => ({
+      name: segmentName(segment),
+      ...pick(await stat(join(directory, segmentName(segment)))),
+    })),
+  )
+  let total = facts.reduce((sum, { size }) => sum + size, 0)
+  const moved: string[] = []
+  for (const { name, size, mtimeMs } of facts.slice(0, -2)) {
+    if (total <= limits.maxBytes && now - mtimeMs <= limits.maxAgeMs) break
+    await rename(join(directory, name), join(archive, name))
+    total -= size
+    moved.push(name)
+  }
+  return moved
+}
+
+const pick = ({ size, mtimeMs }: { size: number; mtimeMs: number }) => ({ size, mtimeMs })
