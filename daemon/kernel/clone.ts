@@ -40,6 +40,7 @@ function spawnFunction(): SpawnFunction {
  * - PR_SET_DUMPABLE, and a change of uid or gid, mark *this process* as not dumpable too, and that stays.
  * - A change of credentials clears PR_SET_PDEATHSIG: set it afterwards. It fires when the daemon's thread that cloned
  *   ends; that thread belongs to libuv's pool and lives as long as the process.
+ * - Linux 6.18 kills what is born (`cgroupFd`) in a cgroup that was ever written to `cgroup.kill`: make a new one.
  * - Signal dispositions are default and the mask is empty from the first entry on.
  */
 export async function spawn(request: SpawnRequest): Promise<SpawnResult> {
