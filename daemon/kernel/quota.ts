@@ -48,7 +48,7 @@ export function setProject(directory: number, project: number): void {
   const attributes = Buffer.alloc(uapi.fsxattr.size)
   // SAFETY: struct fsxattr is filled by the kernel and lives here.
   syscall('ioctl FS_IOC_FSGETXATTR', NR.ioctl, directory, uapi.FS_IOC_FSGETXATTR, attributes)
-  const flags = attributes.readUInt32LE(uapi.fsxattr.fsx_xflags) | uapi.FS_XFLAG_PROJINHERIT
+  const flags = (attributes.readUInt32LE(uapi.fsxattr.fsx_xflags) | uapi.FS_XFLAG_PROJINHERIT) >>> 0
   attributes.writeUInt32LE(flags, uapi.fsxattr.fsx_xflags)
   attributes.writeUInt32LE(project, uapi.fsxattr.fsx_projid)
   // SAFETY: the same structure, only read.
