@@ -1,12 +1,15 @@
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BaseRecord, BranchRecord, Grant } from '../contract/branch.ts'
+import type { NodeState } from '../contract/changeset.ts'
 import type { Profile } from '../contract/profile.ts'
 import { fstatfs } from '../kernel/file-data.ts'
 import { close, fchmod, fchown, futimens, openRoot, withFd } from '../kernel/paths.ts'
 import { statFd } from '../kernel/statx.ts'
 import { getXattr, listXattrs, setXattr } from '../kernel/xattr.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import { Reader, readState, Writer, writeState } from './changeset-codec.ts'
+import { readBaseXattrs, stateOf } from './diff-node.ts'
 import { resolveBases, verifyBase } from './overlay-bases.ts'
 import { limitSpace } from './overlay-space.ts'
 
@@ -117,6 +120,7 @@ function makeLayer(layers: string, layer: number, index: number, like: string): 
   const directory = join(layers, layerName(layer), String(index))
   mkdirSync(join(directory, 'work'), { mode: 0o700, recursive: true })
   mkdirSync(join(directory, 'upper'), { mode: 0o700 })
+  if (layer === 1) recordRoot(directory, like)
   const from = openRoot(like)
   const to = openRoot(join(directory, 'upper'))
   try {
@@ -133,6 +137,23 @@ function makeLayer(layers: string, layer: number, index: number, like: string): 
     close(from)
     close(to)
   }
+}
+
+/** What the base's root was at the fork: a diff must not take a later change of somebody else for the agent's. */
+function recordRoot(directory: string, base: string): void {
+  const root = withFd(openRoot(base), (fd) => stateOf(statFd(fd), readBaseXattrs(fd)))
+  const bytes = new Writer()
+  writeState(bytes, root, false)
+  writeFileSync(join(directory, 'root'), bytes.take(), { mode: 0o600 })
+}
+
+/** The record that the fork left beside the first layer. */
+export function forkedRoot(directory: string, index: number): NodeState {
+  const file = join(directory, 'layers', layerName(1), String(index), 'root')
+  const state = readState(new Reader(readFileSync(file)))
+  if (state === null)
+    throw new PuzzledError('record-damaged', `The record of a base's root is damaged: ${file}`)
+  return state
 }
 
 /** Overlay's own marks must not be copied and labels are the host's business. */

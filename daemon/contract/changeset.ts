@@ -7,7 +7,10 @@ export interface XattrEntry {
   value: Uint8Array
 }
 
-/** What one path is, before or after. Everything that the agent can see and a commit lands. */
+/**
+ * What one path is, before or after. Everything that the agent can see and a commit lands. A device, fifo or socket is
+ * written as a `file` without `sha256`; the change that has one carries a finding.
+ */
 export interface NodeState {
   type: NodeType
   /** Permission bits, setuid/setgid/sticky included. */
@@ -41,7 +44,10 @@ export interface Change {
   kind: ChangeKind
   old: NodeState | null
   new: NodeState | null
-  /** Paths of one changeset that are one inode share a number; absent for nlink 1. */
+  /**
+   * Paths of one changeset that are one inode share a number; absent for a single name. An unchanged file of the base
+   * that gained names stands here as `metadata` with equal sides: the commit must link the names to it.
+   */
   hardlink?: number
   /** The base's inode before the change, checked again right before the commit; absent for additions. */
   identity?: BaseIdentity
@@ -84,6 +90,6 @@ export interface Changeset {
   changes: readonly Change[]
   requests: readonly QueuedRequestSummary[]
   totals: ChangesetTotals
-  /** Hex Merkle root (RFC 6962 hashing) over the canonical form of changes and requests. */
+  /** Hex Merkle root (RFC 6962 hashing) over the canonical form of bases, changes and requests. */
   digest: string
 }

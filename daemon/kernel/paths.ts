@@ -11,7 +11,7 @@ import { NR } from './uapi/syscalls.ts'
  * NUL-terminated buffer that `syscall` keeps alive until the call returns; the kernel only reads it.
  */
 
-export { AT, O, RENAME, RESOLVE } from './file-numbers.ts'
+export { AT, O, RENAME, RESOLVE, S } from './file-numbers.ts'
 
 export type Name = Uint8Array | string
 

@@ -1,0 +1,93 @@
+import type { ChangesetTotals, NodeState } from '../contract/changeset.ts'
+import { openTree } from '../kernel/mount.ts'
+import { AT, close, O, openat2, openRoot } from '../kernel/paths.ts'
+import { statFd } from '../kernel/statx.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { DiffSink } from './diff-sink.ts'
+import { DiffWalk } from './diff-walk.ts'
+
+/** Everything a diff needs to know, as it is handed to the worker. */
+export interface DiffJob {
+  bases: readonly {
+    path: string
+    dev: number
+    /** Upper directories, topmost first. */
+    uppers: readonly string[]
+    forked: Pick<NodeState, 'mode' | 'uid' | 'gid' | 'xattrs'>
+  }[]
+}
+
+export type DiffMessage =
+  | { kind: 'progress'; paths: number }
+  /** Encoded changes, one after the other, in canonical order. */
+  | { kind: 'changes'; bytes: Uint8Array }
+  | { kind: 'done'; totals: ChangesetTotals; digest: string }
+  | { kind: 'failed'; error: { code: string; message: string; hint?: string; data?: unknown } }
+
+const CHUNK = 256 * 1024
+
+/** Runs the whole diff on the calling thread. Memory is one chunk, plus the encoded changes of one base. */
+export function runDiff(job: DiffJob, post: (message: DiffMessage) => void): void {
+  const chunk = new Chunk(post)
+  const sink = new DiffSink(
+    job.bases.map((base) => base.path),
+    (record) => chunk.add(record),
+    (paths) => post({ kind: 'progress', paths }),
+  )
+  for (const [index, base] of job.bases.entries()) {
+    walkBase(index, base, sink)
+    sink.endBase()
+  }
+  chunk.flush()
+  post({ kind: 'done', totals: sink.totals, digest: sink.digest() })
+}
+
+function walkBase(index: number, base: DiffJob['bases'][number], sink: DiffSink): void {
+  // A private copy of the base's mount without what is mounted below it: exactly what the overlay's lower layer is.
+  const mount = openTree(AT.FDCWD, base.path, { clone: true, recursive: false })
+  const opened = [mount]
+  try {
+    const root = openat2(mount, '.', O.RDONLY | O.DIRECTORY)
+    opened.push(root)
+    if (statFd(root).dev !== base.dev)
+      throw new PuzzledError('base-invalid', `Base "${base.path}" is on another filesystem than at fork time`)
+    const uppers = base.uppers.map((path) => {
+      const fd = openRoot(path)
+      opened.push(fd)
+      return fd
+    })
+    new DiffWalk(index, sink).run(uppers, root, base.forked)
+  } finally {
+    for (const fd of opened.reverse()) close(fd)
+  }
+}
+
+/** Gathers records into messages of a size that the receiver decodes in a few milliseconds. */
+class Chunk {
+  readonly #post: (message: DiffMessage) => void
+  #records: Buffer[] = []
+  #size = 0
+
+  constructor(post: (message: DiffMessage) => void) {
+    this.#post = post
+  }
+
+  add(record: Buffer): void {
+    this.#records.push(record)
+    this.#size += record.length
+    if (this.#size >= CHUNK) this.flush()
+  }
+
+  flush(): void {
+    if (this.#size === 0) return
+    const bytes = new Uint8Array(this.#size)
+    let at = 0
+    for (const record of this.#records) {
+      bytes.set(record, at)
+      at += record.length
+    }
+    this.#records = []
+    this.#size = 0
+    this.#post({ kind: 'changes', bytes })
+  }
+}

@@ -1,0 +1,100 @@
+import { Worker } from 'node:worker_threads'
+import type { BranchRecord } from '../contract/branch.ts'
+import type { Change, Changeset } from '../contract/changeset.ts'
+import type { ContentPair, Selection } from '../contract/engine.ts'
+import type { ErrorCode } from '../contract/errors.ts'
+import { workerPath } from '../lib/assets.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { Reader, readChange } from './changeset-codec.ts'
+import type { DiffJob, DiffMessage } from './diff-job.ts'
+import { readBothSides } from './diff-sides.ts'
+import { forkedRoot, type LayerStore, layerMounts } from './overlay.ts'
+import { selectChanges } from './select.ts'
+
+export interface DiffOptions {
+  onProgress?: (paths: number) => void
+}
+
+/** What a branch would change, computed in a worker and received in pieces. */
+export class LayerDiffer {
+  readonly #store: LayerStore
+
+  constructor(store: LayerStore) {
+    this.#store = store
+  }
+
+  async diff(record: BranchRecord, options: DiffOptions = {}): Promise<Changeset> {
+    const job = diffJob(record, this.#store.directory(record.id))
+    const worker = new Worker(workerPath('diff'), {
+      workerData: job,
+      // Encoded changes live outside the heap; without a limit a short-lived isolate rarely collects.
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
+    })
+    try {
+      return await receive(worker, job, options)
+    } finally {
+      await worker.terminate()
+    }
+  }
+
+  select(changeset: Changeset, selection: Selection): Changeset {
+    return selectChanges(changeset, selection)
+  }
+
+  /** Both sides of one path, each cut at `limit`; symlinks give their target, everything else null. */
+  async content(record: BranchRecord, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {
+    const mount = layerMounts(record, this.#store.directory(record.id))[base]
+    if (mount === undefined)
+      throw new PuzzledError('usage', `Branch ${record.id} has no base ${base}`, { data: { base } })
+    return readBothSides(mount, path, limit)
+  }
+}
+
+/** The layers of each base, topmost first, and what its root was at the fork. */
+export function diffJob(record: BranchRecord, directory: string): DiffJob {
+  const mounts = layerMounts(record, directory)
+  return {
+    bases: record.bases.map(({ path, dev }, index) => {
+      const { mode, uid, gid, xattrs } = forkedRoot(directory, index)
+      const mount = mounts[index]
+      const uppers = mount === undefined ? [] : [mount.upper, ...mount.lowers.slice(0, -1)]
+      return { path, dev, uppers, forked: { mode, uid, gid, xattrs } }
+    }),
+  }
+}
+
+function receive(worker: Worker, job: DiffJob, { onProgress }: DiffOptions): Promise<Changeset> {
+  const changes: Change[] = []
+  return new Promise((resolve, reject) => {
+    worker.on('message', (message: DiffMessage) => {
+      switch (message.kind) {
+        case 'progress':
+          onProgress?.(message.paths)
+          return
+        case 'changes':
+          for (const reader = new Reader(message.bytes); !reader.done; ) changes.push(readChange(reader))
+          return
+        case 'failed': {
+          const { code, message: text, hint, data } = message.error
+          reject(
+            new PuzzledError(code as ErrorCode, text, {
+              ...(hint === undefined ? {} : { hint }),
+              ...facts(data),
+            }),
+          )
+          return
+        }
+        default: {
+          const bases = job.bases.map((base) => base.path)
+          const { totals, digest } = message
+          resolve({ version: 1, bases, changes, requests: [], totals, digest })
+        }
+      }
+    })
+    worker.on('error', (cause) => reject(new PuzzledError('internal', 'The diff worker failed', { cause })))
+    worker.on('exit', (code) => reject(new PuzzledError('internal', `The diff worker ended early (${code})`)))
+  })
+}
+
+const facts = (data: unknown): { data?: Record<string, unknown> } =>
+  typeof data === 'object' && data !== null ? { data: data as Record<string, unknown> } : {}
