@@ -10,7 +10,7 @@ import type { Ports } from './ports.ts'
 /** Creates a branch over the bases. Whatever fails, no half-made branch stays. */
 export async function forkBranch(ports: Ports, request: CreateRequest): Promise<BranchRecord> {
   const { profile, sha256 } = await ports.profiles.resolve(request.profile)
-  refuseMissingFeatures(profile, await ports.features())
+  if (profile.require.length > 0) refuseMissingFeatures(profile, await ports.features(profile.require))
   await refuseTakenName(ports, request.name)
   const resolved = narrowBudgets(profile, request.budgets)
   const record = newRecord(request, { name: resolved.name, sha256, resolved }, ports.clock.now())
@@ -68,13 +68,14 @@ function newRecord(request: CreateRequest, profile: BranchRecord['profile'], now
 }
 
 /** A feature that the profile requires and the host lacks is a refusal, never a weaker sandbox. */
-export function refuseMissingFeatures(profile: Profile, features: Features): void {
+export function refuseMissingFeatures(profile: Profile, features: Partial<Features>): void {
   for (const name of profile.require) {
     const row = features[name]
-    if (row.state === 'have') continue
-    throw new PuzzledError('feature-missing', `Profile "${profile.name}" requires ${name}: ${row.detail}`, {
-      ...(row.remedy === '' ? {} : { hint: row.remedy }),
-      data: { feature: name, state: row.state },
+    if (row?.state === 'have') continue
+    const detail = row?.detail ?? 'it was not probed'
+    throw new PuzzledError('feature-missing', `Profile "${profile.name}" requires ${name}: ${detail}`, {
+      ...(row === undefined || row.remedy === '' ? {} : { hint: row.remedy }),
+      data: { feature: name, state: row?.state ?? 'missing' },
     })
   }
 }

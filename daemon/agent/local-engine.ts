@@ -164,7 +164,7 @@ export class LocalEngine implements Engine {
 
   async features(): Promise<readonly FeatureRow[]> {
     const features = await this.#ports.features()
-    return FEATURE_NAMES.map((name) => features[name])
+    return FEATURE_NAMES.flatMap((name) => features[name] ?? [])
   }
 
   collect(): Promise<CollectResult> {

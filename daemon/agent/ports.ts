@@ -2,7 +2,7 @@ import type { AgentExit, BaseRecord, BranchRecord, Grant, Requester } from '../c
 import type { Changeset } from '../contract/changeset.ts'
 import type { CollectResult, ContentPair, Selection, SessionStdio } from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
-import type { Features } from '../contract/features.ts'
+import type { FeatureName, Features } from '../contract/features.ts'
 import type { Profile } from '../contract/profile.ts'
 import type { BranchState } from '../contract/states.ts'
 import type { Verdict } from '../contract/verdict.ts'
@@ -159,7 +159,8 @@ export interface Ports {
   audit: Auditor
   events: Events
   profiles: Profiles
-  features: () => Promise<Features>
+  /** Probes by using; only the named ones when names are given, because each costs a start some time. */
+  features: (names?: readonly FeatureName[]) => Promise<Partial<Features>>
   clock: Clock
   /** Applies retention to trash, reverse changesets and terminal records. */
   collect(): Promise<CollectResult>

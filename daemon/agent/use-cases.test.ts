@@ -79,6 +79,18 @@ describe('run', () => {
     )
   })
 
+  it('is not stopped by a verdict in shadow mode, and records it', async () => {
+    const world = fakeWorld()
+    world.verdict = 'deny'
+    const { evaluate } = world.ports.gate
+    world.ports.gate.evaluate = async (record, changeset) => ({
+      ...(await evaluate(record, changeset)),
+      shadow: true,
+    })
+    const { outcome } = await runToEnd(world)
+    expect(outcome).toMatchObject({ state: 'committed', verdict: { kind: 'deny', shadow: true } })
+  })
+
   it('holds the work of an agent that failed, unless the profile says otherwise', async () => {
     const world = fakeWorld()
     world.exit = { ...EXITED, code: 3 }
