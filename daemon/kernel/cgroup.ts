@@ -178,8 +178,12 @@ export async function killCgroup(
   milliseconds = 5000,
 ): Promise<{ terminated: number; survivors: number }> {
   const before = processesOf(path).length
-  if (!existsSync(join(path, 'cgroup.kill'))) return { terminated: 0, survivors: before }
-  writeFileSync(join(path, 'cgroup.kill'), '1')
+  try {
+    writeFileSync(join(path, 'cgroup.kill'), '1')
+  } catch (error) {
+    // Removed in the meantime, so nothing is in it.
+    if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENODEV') throw error
+  }
   await until(() => !isPopulated(path), milliseconds)
   const survivors = processesOf(path).length
   return { terminated: Math.max(0, before - survivors), survivors }

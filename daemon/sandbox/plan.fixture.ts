@@ -80,11 +80,11 @@ export const placesOf = (change: FixtureChange = {}) =>
     files: change.files ?? [],
   })
 
-export function planOf(change: FixtureChange = {}): SpawnPlan {
+function inputOf(change: FixtureChange): PlanInput {
   const requester = change.requester ?? { uid: 1000, gid: 1000, groups: [1000, 27] }
   const owner = change.baseOwner ?? 1000
   const identity = agentIdentity(requester, { uid: owner, gid: owner }, { uid: 61000, gid: 61000 })
-  return spawnPlan({
+  return {
     profile: { ...PROFILE, ...change.profile },
     requester,
     identity,
@@ -106,5 +106,9 @@ export function planOf(change: FixtureChange = {}): SpawnPlan {
       network: null,
     },
     ...change.input,
-  })
+  }
 }
+
+export const planOf = (change: FixtureChange = {}): SpawnPlan => spawnPlan(inputOf(change))
+
+export const joinFixture = () => ({ profile: PROFILE, input: inputOf({}) })

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { SpawnOp } from '../contract/spawn.ts'
-import { planOf } from './plan.fixture.ts'
-import { opsOf, SECTIONS } from './spawn-plan.ts'
+import { joinFixture, planOf } from './plan.fixture.ts'
+import { joinPlan, opsOf, SECTIONS } from './spawn-plan.ts'
 
 const ops = opsOf(planOf())
 const calls = (list: readonly SpawnOp[]): string[] => list.map((op) => op.call)
@@ -133,5 +133,25 @@ describe('namespaces', () => {
     expect(joined.namespaces).not.toContain('NEWNET')
     expect(calls(opsOf(joined))).toContain('setns')
     expect(calls(opsOf(joined))).not.toContain('ioctl')
+  })
+})
+
+describe('a command that joins a running branch', () => {
+  const { profile, input } = joinFixture()
+  const plan = joinPlan({ ...input, profile, agent: 40 })
+
+  it('joins by pidfd first, and makes nothing', () => {
+    const [first] = opsOf(plan)
+    expect(first).toMatchObject({ call: 'setns', args: [40, expect.any(Number)] })
+    expect(plan.namespaces).toEqual([])
+    expect(calls(opsOf(plan))).not.toContain('pivot_root')
+  })
+
+  it('is locked in as the agent is, call by call', () => {
+    const from = SECTIONS.indexOf('session')
+    const ofAgent = planOf().sections.filter((section) =>
+      SECTIONS.slice(from).some((name) => name === section.name),
+    )
+    expect(plan.sections.slice(1)).toEqual(ofAgent)
   })
 })

@@ -6,8 +6,12 @@ import {
   AF_INET,
   AT_EMPTY_PATH,
   CLONE_NEWCGROUP,
+  CLONE_NEWIPC,
   CLONE_NEWNET,
+  CLONE_NEWNS,
+  CLONE_NEWPID,
   CLONE_NEWTIME,
+  CLONE_NEWUTS,
   CLOSE_RANGE_CLOEXEC,
   F_DUPFD_CLOEXEC,
   F_SETFD,
@@ -29,12 +33,15 @@ import { type SeccompFilter, seccompOps } from './seccomp-plan.ts'
 import { lockedByCapabilities, lockedBySeccomp } from './tries.ts'
 
 /** Descriptors of the daemon that the child finds under the same numbers. `explain` gives names instead. */
-export interface PlanDescriptors {
+export interface LockDescriptors {
   /** The sealed copy of `native/init.c`. */
   readonly init: SpawnArg
   /** Write end of the status pipe. */
   readonly status: number
   readonly stdio: readonly [SpawnArg, SpawnArg, SpawnArg]
+}
+
+export interface PlanDescriptors extends LockDescriptors {
   /** Detached devpts mount. */
   readonly terminals: SpawnArg
   /** User namespace whose map shifts owners; null when nothing is shifted. */
@@ -43,21 +50,31 @@ export interface PlanDescriptors {
   readonly network: SpawnArg
 }
 
-export interface PlanInput {
+/** What holds a process, whether it begins a world or joins one. */
+export interface LockInput {
   readonly profile: Profile
-  readonly requester: Pick<Requester, 'uid' | 'gid' | 'groups'>
   readonly identity: Identity
   readonly places: readonly Place[]
   readonly facts: HostFacts
-  readonly hostname: string
   readonly cwd: string
   readonly argv: readonly string[]
   readonly environment: Readonly<Record<string, string>>
-  /** Descriptor 0 is the agent's own terminal. */
+  /** Descriptor 0 is the process's own terminal. */
   readonly terminal: boolean
   readonly landlockAbi: number
   readonly seccomp: readonly SeccompFilter[]
+  readonly descriptors: LockDescriptors
+}
+
+export interface PlanInput extends LockInput {
+  readonly requester: Pick<Requester, 'uid' | 'gid' | 'groups'>
+  readonly hostname: string
   readonly descriptors: PlanDescriptors
+}
+
+export interface JoinInput extends LockInput {
+  /** Pidfd of the agent's init. */
+  readonly agent: SpawnArg
 }
 
 /** The chapters of a start. `docs/spawn.md` has one heading for each, in this order. */
@@ -77,7 +94,8 @@ export const SECTIONS = [
   'seccomp',
   'exec',
 ] as const
-export type SectionName = (typeof SECTIONS)[number]
+/** `join` stands for the first four where a command joins a branch that runs already. */
+export type SectionName = (typeof SECTIONS)[number] | 'join'
 
 export interface SpawnPlan {
   readonly sections: readonly { readonly name: SectionName; readonly ops: readonly SpawnOp[] }[]
@@ -95,41 +113,68 @@ export const opsOf = (plan: SpawnPlan): SpawnOp[] => plan.sections.flatMap((sect
  * the new root; doors are tried after they were locked; seccomp is last, since it judges every call after it.
  */
 export function spawnPlan(input: PlanInput): SpawnPlan {
-  const landlock = landlockOps({
-    profile: input.profile,
-    abi: input.landlockAbi,
-    paths: landlockPlaces(input.places, input.profile, input.facts),
-  })
-  const ops: Record<SectionName, readonly SpawnOp[]> = {
-    namespaces: namespaceOps(input),
-    sources: withRequesterRights(input.requester, sourceOps(input.places)),
-    root: rootOps({
-      places: input.places,
-      kernel: input.facts.kernel,
-      agent: input.identity,
-      ownerMap: input.descriptors.ownerMap,
-      terminals: input.descriptors.terminals,
-    }),
-    host: hostOps(input),
-    session: sessionOps(input),
-    limits: resourceLimitOps(input.profile.rlimits),
-    identity: [...capsBeforeIdentityOps(), ...identityOps(input.identity)],
-    capabilities: capsOps(input.facts.lastCapability),
-    directory: directoryOps(input),
-    landlock: landlock.ops,
-    descriptors: descriptorOps(input),
-    tries: lockedByCapabilities(input.identity.uid),
-    seccomp: input.seccomp.length === 0 ? [] : [...seccompOps(input.seccomp), ...lockedBySeccomp()],
-    exec: [execOp(input)],
-  }
+  const { sections, grants } = lockedSections(input)
   return {
-    sections: SECTIONS.map((name) => ({ name, ops: ops[name] })),
+    sections: [
+      { name: 'namespaces', ops: namespaceOps(input) },
+      { name: 'sources', ops: withRequesterRights(input.requester, sourceOps(input.places)) },
+      {
+        name: 'root',
+        ops: rootOps({
+          places: input.places,
+          kernel: input.facts.kernel,
+          agent: input.identity,
+          ownerMap: input.descriptors.ownerMap,
+          terminals: input.descriptors.terminals,
+        }),
+      },
+      { name: 'host', ops: hostOps(input) },
+      ...sections,
+    ],
     namespaces: [
       'NEWNS',
       'NEWPID',
       'NEWIPC',
       'NEWUTS',
       ...(joinsNetwork(input) ? [] : (['NEWNET'] as const)),
+    ],
+    grants,
+  }
+}
+
+/** A second command in a branch that runs: it joins the agent's world and is locked in exactly as the agent is. */
+export function joinPlan(input: JoinInput): SpawnPlan {
+  const { sections, grants } = lockedSections(input)
+  const join = call('join the namespaces of the agent', 'setns', input.agent, JOINED)
+  return { sections: [{ name: 'join', ops: [join] }, ...sections], namespaces: [], grants }
+}
+
+/**
+ * All at once, by a pidfd that was taken at clone: never on the word of a pid. The time namespace cannot be joined while
+ * memory is shared; no offset is ever set in it, so its clocks are the same.
+ */
+const JOINED = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP
+
+/** From the session to exec: what holds the agent, once it is in its own world. */
+function lockedSections(input: LockInput): Pick<SpawnPlan, 'sections' | 'grants'> {
+  const landlock = landlockOps({
+    profile: input.profile,
+    abi: input.landlockAbi,
+    paths: landlockPlaces(input.places, input.profile, input.facts),
+  })
+  const seccomp = input.seccomp.length === 0 ? [] : [...seccompOps(input.seccomp), ...lockedBySeccomp()]
+  return {
+    sections: [
+      { name: 'session', ops: sessionOps(input) },
+      { name: 'limits', ops: resourceLimitOps(input.profile.rlimits) },
+      { name: 'identity', ops: [...capsBeforeIdentityOps(), ...identityOps(input.identity)] },
+      { name: 'capabilities', ops: capsOps(input.facts.lastCapability) },
+      { name: 'directory', ops: directoryOps(input) },
+      { name: 'landlock', ops: landlock.ops },
+      { name: 'descriptors', ops: descriptorOps(input) },
+      { name: 'tries', ops: lockedByCapabilities(input.identity.uid) },
+      { name: 'seccomp', ops: seccomp },
+      { name: 'exec', ops: [execOp(input)] },
     ],
     grants: landlock.grants,
   }
@@ -176,7 +221,7 @@ function loopbackOps(): SpawnOp[] {
 /** Above the numbers that a shell script uses; 0 to 2 are then overwritten in any order. */
 const FIRST_SPARE = 10
 
-function sessionOps(input: PlanInput): SpawnOp[] {
+function sessionOps(input: LockInput): SpawnOp[] {
   const spare = input.descriptors.stdio.map((from, index) =>
     storing(call(`keep descriptor ${index}`, 'fcntl', from, F_DUPFD_CLOEXEC, FIRST_SPARE), `stdio ${index}`),
   )
@@ -187,17 +232,17 @@ function sessionOps(input: PlanInput): SpawnOp[] {
 }
 
 /** As the agent and without its capabilities: a directory that it may not enter is an error of the start. */
-const directoryOps = (input: PlanInput): SpawnOp[] => [
+const directoryOps = (input: LockInput): SpawnOp[] => [
   call(`change to "${input.cwd}"`, 'chdir', cstring(input.cwd)),
 ]
 
 /** Everything is close-on-exec already; this does not rely on it. */
-const descriptorOps = (input: PlanInput): SpawnOp[] => [
+const descriptorOps = (input: LockInput): SpawnOp[] => [
   call('close every other descriptor on exec', 'close_range', 3, 0xffffffff, CLOSE_RANGE_CLOEXEC),
   call('keep the status pipe for init', 'fcntl', input.descriptors.status, F_SETFD, 0),
 ]
 
-function execOp(input: PlanInput): SpawnOp {
+function execOp(input: LockInput): SpawnOp {
   const argv = ['puzzled-init', String(input.descriptors.status), input.terminal ? 't' : '-', ...input.argv]
   const environment = Object.entries(input.environment).map(([name, value]) => `${name}=${value}`)
   return call(

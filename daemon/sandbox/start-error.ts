@@ -121,3 +121,14 @@ export function checkCommand(argv: readonly string[], environment: Readonly<Reco
       throw new PuzzledError('usage', `The environment variable ${name} contains a NUL byte`)
   }
 }
+
+/** The agent must start where the branch is: elsewhere its relative paths would mean something else than it believes. */
+export function checkDirectory(cwd: string, layers: readonly { readonly base: string }[]): void {
+  const inside = layers.some(({ base }) => cwd === base || cwd.startsWith(`${base}/`))
+  if (inside && !cwd.includes('\0') && !cwd.split('/').includes('..')) return
+  throw new PuzzledError(
+    'usage',
+    `The working directory ${JSON.stringify(cwd)} is not in a base of the branch`,
+    { hint: `Start in ${layers.map(({ base }) => base).join(' or ')}` },
+  )
+}

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { ReadStream } from 'node:tty'
 import { pipe } from '../kernel/pipe.ts'
-import { mountTerminals, openTerminal, resizeTerminal } from '../kernel/pty.ts'
+import { openTerminal, resizeTerminal } from '../kernel/pty.ts'
 import { errnoOf } from '../lib/errors.ts'
 
 /** How an agent's descriptors 0 to 2 are made; the contract's `SessionStdio`. */
@@ -30,8 +30,6 @@ export interface Stdio {
   readonly child: readonly [number, number, number]
   /** Descriptor 0 becomes the agent's controlling terminal. */
   readonly terminal: boolean
-  /** The detached devpts mount for the agent's root. */
-  readonly terminals: number
   /** After the child has them, the daemon must not keep them: readers would never see the end. */
   closeChildEnds(): void
   /** Wraps the daemon's ends. Called once, when the child runs. */
@@ -40,11 +38,17 @@ export interface Stdio {
   abandon(): void
 }
 
-/** Makes the descriptors of a start. Whoever calls this must call `closeChildEnds` and `streams`, or `abandon`. */
-export function openStdio(request: StdioRequest, owner: { uid: number; gid: number }): Stdio {
-  const terminals = mountTerminals()
+/**
+ * Makes the descriptors of a start; a terminal is opened in the agent's own devpts (`terminals`). Whoever calls this must
+ * call `closeChildEnds` and `streams`, or `abandon`.
+ */
+export function openStdio(
+  request: StdioRequest,
+  terminals: number,
+  owner: { uid: number; gid: number },
+): Stdio {
   const parts = request.kind === 'pty' ? ptyParts(request, terminals, owner) : plainParts(request)
-  let childEnds = [...parts.childEnds, terminals]
+  let childEnds = parts.childEnds
   let ours = parts.ours
   const closeChildEnds = (): void => {
     for (const end of childEnds) closeSync(end)
@@ -53,7 +57,6 @@ export function openStdio(request: StdioRequest, owner: { uid: number; gid: numb
   return {
     child: parts.child,
     terminal: parts.terminal,
-    terminals,
     closeChildEnds,
     streams: () => {
       ours = []

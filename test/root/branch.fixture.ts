@@ -30,7 +30,10 @@ export function makeBranch(
   mkdirSync(base)
   mkdirSync(join(layer, 'upper'), { recursive: true, mode: 0o700 })
   mkdirSync(join(layer, 'work'))
-  for (const path of [base, join(layer, 'upper')]) chownSync(path, owner, owner)
+  for (const path of [base, join(layer, 'upper')]) {
+    chownSync(path, owner, owner)
+    chmodSync(path, 0o755)
+  }
   chmodWorld(room)
   const profile = { ...PROFILE, ...options.profile }
   const record: BranchRecord = {

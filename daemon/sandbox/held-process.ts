@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AgentExit, Grant } from '../contract/branch.ts'
+import type { AgentExit } from '../contract/branch.ts'
 import {
   cgroupUsage,
   freezeCgroup,
@@ -22,8 +22,9 @@ export interface StartedProcess {
   readonly cgroup: string
   readonly status: InitStatus
   readonly startedAt: Date
-  readonly grants: readonly Grant[]
   readonly streams: StdioStreams
+  /** Called once when the process is collected. */
+  readonly onCollected: () => void
 }
 
 export interface KillResult {
@@ -32,13 +33,14 @@ export interface KillResult {
 }
 
 /**
- * A running agent, or a command that was started in a running branch. `exited` settles once, when init is collected and
+ * A process that init holds: an agent, or a command that joined it. `exited` settles once, when init is collected and
  * nothing of its cgroup is left; it never rejects.
  */
-export class AgentProcess {
+export class HeldProcess {
   readonly pid: number
   readonly cgroup: string
-  readonly grants: readonly Grant[]
+  /** What init said first; see `InitStatus`. */
+  readonly started: InitStatus['started']
   readonly exited: Promise<AgentExit>
   readonly input?: NodeJS.WritableStream
   readonly output?: NodeJS.ReadableStream
@@ -46,6 +48,7 @@ export class AgentProcess {
   readonly resize?: (columns: number, rows: number) => void
   readonly #pidfd: number
   readonly #startedAt: Date
+  readonly #onCollected: () => void
   /** Why the daemon ended it, when it did. */
   #reason: AgentExit['cause'] | undefined
   #collected = false
@@ -53,9 +56,10 @@ export class AgentProcess {
   constructor(started: StartedProcess) {
     this.pid = started.pid
     this.cgroup = started.cgroup
-    this.grants = started.grants
     this.#pidfd = started.pidfd
     this.#startedAt = started.startedAt
+    this.#onCollected = started.onCollected
+    this.started = started.status.started
     Object.assign(this, started.streams)
     this.exited = started.status.ended.then((end) => this.#collect(end))
   }
@@ -90,6 +94,16 @@ export class AgentProcess {
     return result
   }
 
+  /** Kills everything when it has not ended by then; the exit says `timeout`. */
+  endAfter(milliseconds: number): void {
+    const timer = new AbortController()
+    void this.exited.then(() => timer.abort())
+    delay(milliseconds, undefined, { signal: timer.signal, ref: false }).then(
+      () => this.kill('timeout'),
+      () => undefined,
+    )
+  }
+
   /** For an agent that nobody will ever be handed: ends it and closes the daemon's ends. */
   async abandon(): Promise<void> {
     await this.kill('signal')
@@ -113,7 +127,7 @@ export class AgentProcess {
 
   async #collect(end: AgentEnd | null): Promise<AgentExit> {
     const process = await this.#reap()
-    // init was PID 1 of the agents' PID namespace: the kernel has ended the rest. In an exec's cgroup it has not.
+    // An agent's init was PID 1 of its namespace: the kernel has ended the rest. After a joined command something may be left.
     await killCgroup(this.cgroup)
     const usage = cgroupUsage(this.cgroup)
     removeCgroup(this.cgroup)
@@ -121,6 +135,7 @@ export class AgentProcess {
     // Nobody is left to read it. What the agent wrote stays readable to its end.
     this.input?.end()
     closeSync(this.#pidfd)
+    this.#onCollected()
     const signal = end === null ? (process.signal ?? null) : end.signal
     const code = end === null ? (process.exitCode ?? null) : end.code
     return {

@@ -1,0 +1,134 @@
+import { join } from 'node:path'
+import type { AgentExit, Grant } from '../contract/branch.ts'
+import type { CgroupLimits } from '../kernel/cgroup.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { UndoStack } from '../lib/undo.ts'
+import type { HeldProcess, KillResult } from './held-process.ts'
+import { OutputHub } from './output-hub.ts'
+import type { OverlayLayers } from './places.ts'
+import { joinPlan } from './spawn-plan.ts'
+import { checkCommand, checkDirectory } from './start-error.ts'
+import { startProcess } from './start-process.ts'
+import type { StdioRequest } from './stdio.ts'
+import { environmentOf, type World } from './world.ts'
+
+export interface ExecRequest {
+  readonly argv: readonly string[]
+  readonly cwd: string
+  readonly environment: Readonly<Record<string, string>>
+  readonly stdio: StdioRequest
+  /** Of this command alone; those of the branch hold as well. */
+  readonly limits?: CgroupLimits
+  /** After it the command and all of its processes are killed, and its exit says `timeout`. */
+  readonly timeoutMillis?: number
+}
+
+interface RunningParts {
+  readonly world: World
+  readonly process: HeldProcess
+  readonly cgroup: string
+  readonly terminals: number
+  readonly grants: readonly Grant[]
+  readonly layers: readonly OverlayLayers[]
+}
+
+/** A branch whose agent runs: the agent itself, readers of its output, and commands that join it. */
+export class RunningBranch {
+  readonly pid: number
+  readonly grants: readonly Grant[]
+  readonly exited: Promise<AgentExit>
+  readonly cgroup: string
+  readonly input?: NodeJS.WritableStream
+  readonly output?: NodeJS.ReadableStream
+  readonly errors?: NodeJS.ReadableStream
+  readonly resize?: (columns: number, rows: number) => void
+  readonly #parts: RunningParts
+  readonly #hub: OutputHub | undefined
+  #commands = 0
+  #ended = false
+
+  constructor(parts: RunningParts) {
+    const { process } = parts
+    this.#parts = parts
+    this.pid = process.pid
+    this.grants = parts.grants
+    this.cgroup = parts.cgroup
+    this.#hub = process.output === undefined ? undefined : new OutputHub(process.output)
+    if (process.input !== undefined) this.input = process.input
+    if (this.#hub !== undefined) this.output = this.#hub.first
+    if (process.errors !== undefined) this.errors = new OutputHub(process.errors).first
+    if (process.resize !== undefined) this.resize = process.resize
+    this.exited = process.exited.finally(() => {
+      this.#ended = true
+    })
+  }
+
+  signal(name: string): Promise<KillResult> {
+    return this.#parts.process.signal(name)
+  }
+
+  kill(reason: AgentExit['cause']): Promise<KillResult> {
+    return this.#parts.process.kill(reason)
+  }
+
+  freeze(): Promise<void> {
+    return this.#parts.process.freeze()
+  }
+
+  thaw(): Promise<void> {
+    return this.#parts.process.thaw()
+  }
+
+  /** One more reader of the output: what was last written, then all that follows. Destroying it detaches. */
+  attach(): NodeJS.ReadableStream {
+    if (this.#hub === undefined)
+      throw new PuzzledError('wrong-state', 'The output of this agent goes to descriptors of its caller', {
+        hint: 'Start it with a terminal or pipes to attach later',
+      })
+    return this.#hub.attach()
+  }
+
+  /**
+   * Starts a command in the agent's namespaces, under the same locks, in a cgroup of its own. It ends with the agent at
+   * the latest.
+   */
+  async exec(request: ExecRequest): Promise<HeldProcess> {
+    const { world, process, cgroup, terminals, layers } = this.#parts
+    checkCommand(request.argv, request.environment)
+    checkDirectory(request.cwd, layers)
+    if (this.#ended) throw new PuzzledError('wrong-state', 'The agent of this branch has ended')
+    const own = join(cgroup, `exec-${++this.#commands}`)
+    const undo = new UndoStack()
+    try {
+      const held = await startProcess(
+        {
+          stdio: request.stdio,
+          terminals,
+          owner: world.identity,
+          cgroup: own,
+          extent: own,
+          limits: request.limits ?? {},
+          command: request.argv[0] ?? '',
+          onCollected: () => undefined,
+          plan: (descriptors, terminal) =>
+            joinPlan({
+              ...world,
+              agent: process.pidfd,
+              cwd: request.cwd,
+              argv: request.argv,
+              environment: environmentOf(world, request.environment, request.stdio.kind === 'pty'),
+              terminal,
+              descriptors,
+            }),
+        },
+        undo,
+      )
+      undo.keep()
+      if (request.timeoutMillis !== undefined) held.endAfter(request.timeoutMillis)
+      return held
+    } catch (error) {
+      await undo.unwind()
+      throw error
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import { closeSync } from 'node:fs'
+import type { SpawnResult } from '../contract/spawn.ts'
+import { type CgroupLimits, createCgroup, limitCgroup, openCgroup, removeCgroup } from '../kernel/cgroup.ts'
+import { spawn } from '../kernel/clone.ts'
+import { initExecutable } from '../kernel/init-program.ts'
+import { pipe } from '../kernel/pipe.ts'
+import type { UndoStack } from '../lib/undo.ts'
+import { HeldProcess } from './held-process.ts'
+import { watchInit } from './init-status.ts'
+import { type LockDescriptors, opsOf, type SpawnPlan } from './spawn-plan.ts'
+import { commandError, startError } from './start-error.ts'
+import { openStdio, type StdioRequest } from './stdio.ts'
+
+export interface ProcessRequest {
+  readonly stdio: StdioRequest
+  /** The agent's devpts mount. */
+  readonly terminals: number
+  readonly owner: { readonly uid: number; readonly gid: number }
+  /** Made here when missing; the process is born in it. */
+  readonly cgroup: string
+  /** What signals, freezing and the end act on; the cgroup itself or one above it. */
+  readonly extent: string
+  readonly limits?: CgroupLimits
+  readonly command: string
+  /** The plan for descriptors that exist only now. */
+  readonly plan: (descriptors: LockDescriptors, terminal: boolean) => SpawnPlan
+  readonly onCollected: () => void
+}
+
+/**
+ * Runs a plan and waits until init says that the first program runs. A failure is an error that names the step or the
+ * command; what was made until then is on the undo stack.
+ */
+export async function startProcess(request: ProcessRequest, undo: UndoStack): Promise<HeldProcess> {
+  createCgroup(request.cgroup)
+  undo.push('remove the cgroup of the process', () => {
+    removeCgroup(request.cgroup)
+  })
+  limitCgroup(request.cgroup, request.limits ?? {})
+  const stdio = openStdio(request.stdio, request.terminals, request.owner)
+  undo.push('close the descriptors of the process', stdio.abandon)
+  const status = pipe()
+  const [closeWriter, closeReader] = [closer(status.write), closer(status.read)]
+  undo.push('close the status pipe', () => {
+    closeWriter()
+    closeReader()
+  })
+  const plan = request.plan(
+    { init: initExecutable(), status: status.write, stdio: stdio.child },
+    stdio.terminal,
+  )
+  const result = await runPlan(plan, request.cgroup)
+  closeWriter()
+  stdio.closeChildEnds()
+  if (!result.ok) throw startError({ ...result, total: opsOf(plan).length })
+  closeReader.handOver()
+  const process = new HeldProcess({
+    pid: result.pid,
+    pidfd: result.pidfd,
+    cgroup: request.extent,
+    status: watchInit(status.read),
+    startedAt: new Date(),
+    streams: stdio.streams(),
+    onCollected: request.onCollected,
+  })
+  undo.push('end the process', () => process.abandon())
+  const first = await process.started
+  if (first !== 'gone' && 'errnoName' in first) throw commandError(request.command, first.errnoName)
+  return process
+}
+
+async function runPlan(plan: SpawnPlan, cgroup: string): Promise<SpawnResult> {
+  const cgroupFd = openCgroup(cgroup)
+  try {
+    return await spawn({ ops: opsOf(plan), namespaces: plan.namespaces, cgroupFd })
+  } finally {
+    closeSync(cgroupFd)
+  }
+}
+
+/** Closes at most once; not at all after somebody else took the descriptor over. */
+export function closer(descriptor: number): (() => void) & { handOver(): void } {
+  let ours = true
+  const close = (): void => {
+    if (ours) closeSync(descriptor)
+    ours = false
+  }
+  return Object.assign(close, {
+    handOver: () => {
+      ours = false
+    },
+  })
+}

@@ -1,0 +1,127 @@
+import { statSync } from 'node:fs'
+import type { BranchRecord, Grant } from '../contract/branch.ts'
+import type { Profile } from '../contract/profile.ts'
+import { landlockAbi } from '../kernel/landlock.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { type Account, accountOf, idsOf, passwdWith } from './account.ts'
+import { agentEnvironment } from './environment.ts'
+import { gatherFacts } from './facts.ts'
+import { agentIdentity, type Identity } from './identity.ts'
+import type { OverlayLayers, Place } from './places.ts'
+import type { HostFacts } from './root-facts.ts'
+import { rootPlaces } from './root-places.ts'
+import { seccompFilters } from './seccomp.ts'
+import type { SeccompFilter } from './seccomp-plan.ts'
+import type { Architecture } from './seccomp-rules.ts'
+
+/** A network namespace that is ready, with the daemon's listeners inside. */
+export interface BranchNetwork {
+  readonly namespace: number
+  readonly environment: Readonly<Record<string, string>>
+  readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[]
+}
+
+/** Everything about a branch that each of its processes is planned from. Found once, when the agent starts. */
+export interface World {
+  readonly record: BranchRecord
+  readonly profile: Profile
+  readonly identity: Identity
+  readonly home: string
+  readonly user: string
+  readonly facts: HostFacts
+  readonly places: readonly Place[]
+  readonly landlockAbi: number
+  readonly seccomp: readonly SeccompFilter[]
+  readonly network: BranchNetwork | null
+}
+
+/** A user of its own for root's agents, made by sysusers; any high number serves where it is missing. */
+const UNPRIVILEGED_USER = 'puzzled-agent'
+const UNPRIVILEGED = { uid: 64_321, gid: 64_321 }
+const NO_ACCOUNT: Account = { name: 'agent', home: '/home/agent', shell: '/bin/sh' }
+
+export function worldOf(
+  record: BranchRecord,
+  profile: Profile,
+  layers: readonly OverlayLayers[],
+  network: BranchNetwork | null,
+): World {
+  const identity = identityOf(record)
+  const { home } = accountOf(record.requester.uid) ?? NO_ACCOUNT
+  const passwd = passwdWith(identity.uid, identity.gid, home)
+  const files = [
+    ...(network?.files ?? []),
+    ...(passwd === null ? [] : [{ path: '/etc/passwd', bytes: passwd }]),
+  ]
+  const facts = gatherFacts(namedPaths(profile, files))
+  const nestedReadOnly = record.bases.flatMap((base) =>
+    base.nested.filter((nested) => nested.handling === 'read-only').map((nested) => nested.path),
+  )
+  return {
+    record,
+    profile,
+    identity,
+    home,
+    user: (accountOf(identity.uid) ?? NO_ACCOUNT).name,
+    facts,
+    places: rootPlaces({ profile, layers, nestedReadOnly, facts, home, files }),
+    landlockAbi: landlockAbi(),
+    seccomp: seccompFilters({
+      program: profile.seccomp,
+      architecture: process.arch as Architecture,
+      sealMemfds: profile.exec.allow !== 'any',
+    }),
+    network,
+  }
+}
+
+export const environmentOf = (
+  world: World,
+  granted: Readonly<Record<string, string>>,
+  terminal: boolean,
+): Record<string, string> =>
+  agentEnvironment({
+    granted,
+    network: world.network?.environment ?? {},
+    user: world.user,
+    home: world.home,
+    shell: '/bin/sh',
+    terminal,
+  })
+
+const namedPaths = (profile: Profile, files: readonly { path: string }[]): string[] =>
+  [
+    ...profile.mounts,
+    ...files,
+    ...(profile.exec.allow === 'any' ? [] : profile.exec.allow),
+    ...profile.landlock.read,
+    ...profile.landlock.write,
+  ].map((entry) => entry.path)
+
+function identityOf(record: BranchRecord): Identity {
+  const base = record.bases[0]
+  if (base === undefined) throw new PuzzledError('base-invalid', `Branch ${record.id} has no base`)
+  const { uid, gid } = statSync(base.path)
+  return agentIdentity(record.requester, { uid, gid }, idsOf(UNPRIVILEGED_USER) ?? UNPRIVILEGED)
+}
+
+export const worldGrants = (world: World): Grant[] => {
+  const { record, profile, identity, network } = world
+  return [
+    {
+      what: 'identity',
+      requested: `uid ${record.requester.uid}`,
+      granted:
+        identity.shift === null
+          ? `uid ${identity.uid}`
+          : `uid ${identity.uid}, to which files of uid ${identity.shift.uid} look like its own`,
+      full: true,
+    },
+    {
+      what: 'network',
+      requested: profile.network.mode,
+      granted: network === null ? 'none' : profile.network.mode,
+      full: network !== null || profile.network.mode === 'none',
+    },
+  ]
+}
