@@ -99,6 +99,12 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/revert.ts'),
   },
   {
+    name: 'doctor',
+    group: 'System',
+    summary: 'what this machine can do, what is lost where it cannot, and what mends it',
+    load: () => import('./commands/doctor.ts'),
+  },
+  {
     name: 'gc',
     group: 'System',
     summary: 'remove what retention allows',

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { FEATURE_NAMES, type FeatureName, type FeatureRow, type Features } from '../contract/features.ts'
@@ -87,8 +87,7 @@ export async function probeFeatures(options: ProbeOptions): Promise<Features> {
 /** A directory on the filesystem of the store; where that may not be written, one for temporary files. */
 function probeFolder(stateDirectory: string): string {
   let place = resolve(stateDirectory)
-  while (statSync(place, { throwIfNoEntry: false })?.isDirectory() !== true && place !== dirname(place))
-    place = dirname(place)
+  while (!existsSync(place) && place !== dirname(place)) place = dirname(place)
   try {
     return mkdtempSync(join(place, '.puzzled-probe-'))
   } catch {

@@ -108,6 +108,15 @@ const TYPES: Readonly<Record<number, string>> = {
   2240043254: 'ramfs',
   40864: 'proc',
   1650812274: 'sysfs',
+  4283649346: 'cifs',
+  4266872130: 'smb2',
+  16914839: '9p',
+  12805120: 'ceph',
+  61791: 'ecryptfs',
+  19780: 'vfat',
+  538032816: 'exfat',
+  1936814952: 'squashfs',
+  38496: 'iso9660',
 }
 
 /** fstatfs: the type and the room of the filesystem, and how this mount of it is restricted. */

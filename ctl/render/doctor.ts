@@ -1,0 +1,55 @@
+// pure
+import { type DoctorReport, ESSENTIAL } from '../../daemon/contract/doctor.ts'
+import { exitStatusOf } from '../../daemon/contract/errors.ts'
+import type { FeatureRow, FeatureState } from '../../daemon/contract/features.ts'
+import { columnsText } from './columns.ts'
+import type { Paint } from './paint.ts'
+import { visibleLine } from './visible.ts'
+
+/** One row per primitive, then what is lost and what mends it, then one sentence. */
+export function doctorText(report: DoctorReport, paint: Paint): string {
+  const { host, state, features } = report
+  const head = `Linux ${host.kernel} on ${host.architecture}, Node ${host.node}, uid ${host.uid}\n`
+  const place = `State directory ${visibleLine(state.path)}: ${state.filesystem ?? 'unknown filesystem'}${state.exists ? '' : ' (not made yet)'}\n`
+  const table = columnsText(
+    ['FEATURE', 'STATE', 'WHAT WAS TRIED'],
+    features.map((row) => [row.name, row.state, visibleLine(row.detail)]),
+    paint,
+  )
+  const coloured = table.replace(
+    /^(\S+ +)(have|partly|missing)(?= )/gm,
+    (_, name: string, word: FeatureState) => {
+      return `${name}${paint[COLOUR[word]](word)}`
+    },
+  )
+  const lacking = features.filter((row) => row.state !== 'have')
+  const lost = lacking.length === 0 ? '' : `\n${lacking.map((row) => lostText(row, paint)).join('')}`
+  return `${head}${place}\n${coloured}${lost}\n${verdictText(report, paint)}`
+}
+
+const COLOUR = { have: 'green', partly: 'yellow', missing: 'red' } as const
+
+const lostText = (row: FeatureRow, paint: Paint): string =>
+  `${paint.bold(row.name)}: ${visibleLine(row.lost)}\n  ${paint.dim('mend:')} ${visibleLine(row.remedy)}\n`
+
+function verdictText(report: DoctorReport, paint: Paint): string {
+  const { problem } = report.state
+  const lines: string[] = []
+  if (problem !== null) {
+    lines.push(paint.red(visibleLine(problem.message)))
+    if (problem.hint !== null) lines.push(`  ${paint.dim('mend:')} ${visibleLine(problem.hint)}`)
+  }
+  const missing = report.features.filter((row) => ESSENTIAL.includes(row.name) && row.state === 'missing')
+  if (missing.length > 0) {
+    const names = missing.map(({ name }) => name).join(', ')
+    lines.push(paint.red(`No agent can be started here: ${names} missing.`))
+  }
+  if (report.ready) lines.push(paint.green('Agents can be started here.'))
+  return `${lines.join('\n')}\n`
+}
+
+/** 0 when agents can be started; else the status of the error that starting one would end with. */
+export function doctorStatus(report: DoctorReport): number {
+  if (report.ready) return 0
+  return exitStatusOf(report.state.problem?.code ?? 'feature-missing')
+}
