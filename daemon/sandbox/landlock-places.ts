@@ -2,7 +2,7 @@
 import type { Profile } from '../contract/profile.ts'
 import type { LandlockPath } from './landlock-rules.ts'
 import { coverOf, isFilePlace, type Place } from './places.ts'
-import type { HostFacts } from './root-facts.ts'
+import { type HostFacts, LOADERS } from './root-facts.ts'
 
 /**
  * What Landlock allows on each place of the new root: the second lock on what the mounts already say. A path that is
@@ -32,11 +32,14 @@ export function landlockPlaces(
   return [
     { path: '/', kind: 'directory', access: 'list' },
     ...own,
-    ...granted(places, facts, profile.exec.allow === 'any' ? [] : profile.exec.allow, 'execute'),
+    ...granted(places, facts, executables(profile), 'execute'),
     ...granted(places, facts, profile.landlock.read, 'read'),
     ...granted(places, facts, profile.landlock.write, 'write'),
   ]
 }
+
+const executables = (profile: Pick<Profile, 'exec'>): readonly { readonly path: string }[] =>
+  profile.exec.allow === 'any' ? [] : [...profile.exec.allow, ...LOADERS.map((path) => ({ path }))]
 
 /** A grant counts where it is seen at all: what no place covers is not in the agent's root. */
 function granted(

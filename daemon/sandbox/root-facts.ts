@@ -71,6 +71,18 @@ export const SECRET_PATHS = [
 /** SSH host keys have many names; every file of /etc/ssh that ends so is masked. */
 export const SECRET_SSH_SUFFIX = '_key'
 
+/**
+ * Program interpreters of ELF files. Where a profile lists what may be executed, these belong to every entry: the kernel
+ * executes them with each dynamic program.
+ */
+export const LOADERS = [
+  '/lib64/ld-linux-x86-64.so.2',
+  '/lib/ld-linux-aarch64.so.1',
+  '/lib/ld-linux.so.2',
+  '/lib/ld-musl-x86_64.so.1',
+  '/lib/ld-musl-aarch64.so.1',
+] as const
+
 /** Of a new proc: what tells about or reaches the host's kernel rather than the agent's own processes. */
 export const PROC_MASKS = [
   '/proc/acpi',

@@ -5,7 +5,7 @@ import { checkPlacePath, coverOf, inMountOrder, isBelow, type OverlayLayers, typ
 import type { HostFacts } from './root-facts.ts'
 
 export interface RootInput {
-  readonly profile: Pick<Profile, 'name' | 'mounts' | 'home'>
+  readonly profile: Pick<Profile, 'name' | 'mounts' | 'home' | 'exec'>
   readonly layers: readonly OverlayLayers[]
   /** Mounts below a base that are shown read-only. */
   readonly nestedReadOnly: readonly string[]
@@ -43,6 +43,7 @@ export function rootPlaces(input: RootInput): Place[] {
   places.push(
     ...input.facts.secrets.map((secret): Place => ({ kind: 'mask', path: secret.path, of: secret.kind })),
     ...input.profile.mounts.flatMap((grant) => hiddenPlace(input, grant, places)),
+    ...deniedPlaces(input, places),
     ...input.files.flatMap((file) => filePlace(input, file)),
     { kind: 'proc', path: '/proc' },
     ...input.facts.procReadOnly.map((path): Place => ({ kind: 'read-only', path })),
@@ -126,6 +127,21 @@ function hiddenPlace(input: RootInput, grant: Grant, places: readonly Place[]): 
   return shown && kind !== 'absent'
     ? [{ kind: 'mask', path, of: kind === 'directory' ? 'directory' : 'file' }]
     : []
+}
+
+/**
+ * A program that the profile denies is masked where it really is, whatever names lead to it: it can neither be executed
+ * nor read, so that no copy, loader or interpreter runs it either.
+ */
+function deniedPlaces(input: RootInput, places: readonly Place[]): Place[] {
+  const found = input.profile.exec.deny.flatMap((grant) => {
+    const fact = input.facts.paths[checkPlacePath(grant.path, `Program denied by "${input.profile.name}"`)]
+    return fact === undefined || fact.kind === 'absent' ? [] : [fact]
+  })
+  const real = new Map(found.map((fact) => [fact.real, fact.kind]))
+  return [...real]
+    .filter(([path]) => coverOf(path, places) !== undefined || places.some((place) => place.path === path))
+    .map(([path, kind]): Place => ({ kind: 'mask', path, of: kind === 'directory' ? 'directory' : 'file' }))
 }
 
 /** A file override stands where the host's file really is, since `/etc/resolv.conf` is often a link into `/run`. */

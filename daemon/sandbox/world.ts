@@ -8,7 +8,7 @@ import { agentEnvironment } from './environment.ts'
 import { gatherFacts } from './facts.ts'
 import { agentIdentity, type Identity } from './identity.ts'
 import type { OverlayLayers, Place } from './places.ts'
-import type { HostFacts } from './root-facts.ts'
+import { type HostFacts, LOADERS } from './root-facts.ts'
 import { rootPlaces } from './root-places.ts'
 import { seccompFilters } from './seccomp.ts'
 import type { SeccompFilter } from './seccomp-plan.ts'
@@ -94,8 +94,10 @@ const namedPaths = (profile: Profile, files: readonly { path: string }[]): strin
     ...profile.mounts,
     ...files,
     ...(profile.exec.allow === 'any' ? [] : profile.exec.allow),
+    ...profile.exec.deny,
     ...profile.landlock.read,
     ...profile.landlock.write,
+    ...LOADERS.map((path) => ({ path })),
   ].map((entry) => entry.path)
 
 function identityOf(record: BranchRecord): Identity {

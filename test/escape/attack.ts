@@ -41,13 +41,10 @@ export function attack(name: string): string {
   return program
 }
 
-/** What an attack says, one `NAME RESULT` per line. */
+/** What an attack says, one `NAME RESULT` per line; words before are of no interest. */
 export function parseReport(text: string): Record<string, string> {
   const report: Record<string, string> = {}
-  for (const line of text.split('\n')) {
-    const space = line.lastIndexOf(' ')
-    if (space > 0) report[line.slice(0, space)] = line.slice(space + 1)
-  }
+  for (const [, name, result] of text.matchAll(/(\S+) (\S+)$/gm)) report[name ?? ''] = result ?? ''
   return report
 }
 
