@@ -110,4 +110,30 @@ export const VERBS: readonly Verb[] = [
     summary: 'remove what retention allows',
     load: () => import('./commands/gc.ts'),
   },
+  {
+    name: 'daemon',
+    group: 'System',
+    summary: 'make the daemon a service of this machine',
+    load: () => import('./commands/daemon/status.ts'),
+    verbs: [
+      {
+        name: 'install',
+        group: 'System',
+        summary: 'write the unit, bus and polkit files and start the daemon',
+        load: () => import('./commands/daemon/install.ts'),
+      },
+      {
+        name: 'uninstall',
+        group: 'System',
+        summary: 'stop the daemon and remove those files; the store stays',
+        load: () => import('./commands/daemon/uninstall.ts'),
+      },
+      {
+        name: 'status',
+        group: 'System',
+        summary: 'is it installed, current and running (exit 3: it does not run)',
+        load: () => import('./commands/daemon/status.ts'),
+      },
+    ],
+  },
 ]

@@ -1,0 +1,17 @@
+import { jsonText } from '../../json.ts'
+import { removeServiceFiles, serviceFiles } from '../../service-files.ts'
+import { administer, requireSystemdRoot, unitProperty } from '../../systemctl.ts'
+import type { VerbRun } from '../../verb.ts'
+
+/** Stops the daemon and removes what `install` wrote. Branches, audit log and configuration stay. */
+export const run: VerbRun = async (context) => {
+  requireSystemdRoot('uninstall')
+  if (unitProperty('puzzled.service', 'LoadState') === 'loaded')
+    administer('systemctl', 'disable', '--now', '--quiet', 'puzzled.service', 'puzzled-cleanup.timer')
+  const removed = removeServiceFiles(serviceFiles())
+  administer('systemctl', 'daemon-reload')
+  administer('systemctl', 'reload', 'dbus.service')
+  const text = `${removed.map((path) => `removed ${path}\n`).join('')}The store stays where it is.\n`
+  await context.print(context.json ? jsonText({ removed }) : text)
+  return 0
+}

@@ -1,0 +1,40 @@
+// Packs, installs globally into a temporary prefix, and uses what was installed from another directory.
+// The last line is the totals.
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { installInto, pack, repository } from './package-tree.mjs'
+
+const { version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
+const dir = mkdtempSync(join(tmpdir(), 'puzzled-package-'))
+const prefix = join(dir, 'prefix')
+
+/** Name, command line, and what it must print. The store of none of them is touched. */
+const CHECKS = [
+  ['puzzlectl says its version', ['puzzlectl', '--version'], `puzzlectl ${version}`],
+  ['puzzled says its version', ['puzzled', '--version'], `puzzled ${version}`],
+  ['koffi and the prebuilt parts are found', ['puzzlectl', 'doctor'], 'landlock'],
+  ['profiles are found', ['puzzlectl', 'profile', 'list'], 'standard'],
+]
+
+let passed = 0
+let failed = 0
+try {
+  installInto(prefix, pack(dir))
+  for (const [name, [program, ...args], expected] of CHECKS) {
+    const done = spawnSync(join(prefix, 'bin', program), args, { cwd: '/', encoding: 'utf8' })
+    const good = done.stdout?.includes(expected) === true
+    if (good) passed++
+    else failed++
+    console.log(`${good ? 'ok  ' : 'FAIL'} ${name}`)
+    if (!good) console.log(`${[program, ...args].join(' ')}: ${done.error ?? ''}${done.stdout}${done.stderr}`)
+  }
+} catch (error) {
+  failed++
+  console.log(error.message)
+} finally {
+  rmSync(dir, { recursive: true, force: true })
+}
+process.exitCode = failed === 0 ? 0 : 1
+console.log(`${passed} passed, ${failed} failed, 0 skipped`)
