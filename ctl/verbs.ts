@@ -25,6 +25,18 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/run.ts'),
   },
   {
+    name: 'explain',
+    group: 'Run',
+    args: '<command...>',
+    summary: 'print the system calls of a start without making any',
+    passThrough: true,
+    options: [
+      ['--base <dir>', 'directory to fork (default: the current one)', 'repeat'],
+      ['--profile <name|file>', 'what the command may do (default: standard)'],
+    ],
+    load: () => import('./commands/explain.ts'),
+  },
+  {
     name: 'ls',
     group: 'Look',
     summary: 'list branches',

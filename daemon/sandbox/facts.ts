@@ -7,11 +7,10 @@ import {
   PROC_READ_ONLY,
   SECRET_PATHS,
   SECRET_SSH_SUFFIX,
-  SYSTEM_DIRECTORIES,
 } from './root-facts.ts'
 
 /**
- * Looks at the host once per start: names below `/`, secrets, and the paths that the caller asks about. Cheap (some
+ * Looks at the host once per start: links below `/`, secrets, and the paths that the caller asks about. Cheap (some
  * thirty `lstat`), so it is never stale.
  */
 export function gatherFacts(paths: Iterable<string>): HostFacts {
@@ -19,7 +18,7 @@ export function gatherFacts(paths: Iterable<string>): HostFacts {
   return {
     kernel: [major, minor],
     lastCapability: Number(readFileSync('/proc/sys/kernel/cap_last_cap', 'utf8')),
-    system: SYSTEM_DIRECTORIES.flatMap(systemEntry),
+    links: topLevelLinks(),
     secrets: [...SECRET_PATHS, ...sshKeys()].flatMap(existing),
     procMasks: PROC_MASKS.flatMap(existing),
     procReadOnly: PROC_READ_ONLY.filter((path) => kindOf(path) !== 'absent'),
@@ -27,10 +26,9 @@ export function gatherFacts(paths: Iterable<string>): HostFacts {
   }
 }
 
-function systemEntry(path: string): HostFacts['system'] {
-  const kind = kindOf(path)
-  if (kind === 'link') return [{ path, link: readlinkSync(path) }]
-  return kind === 'directory' ? [{ path, link: null }] : []
+function topLevelLinks(): Record<string, string> {
+  const links = readdirSync('/', { withFileTypes: true }).filter((entry) => entry.isSymbolicLink())
+  return Object.fromEntries(links.map((entry) => [`/${entry.name}`, readlinkSync(`/${entry.name}`)]))
 }
 
 function existing(path: string): { path: string; kind: 'directory' | 'file' }[] {

@@ -17,8 +17,6 @@ export type Place =
       readonly path: string
       readonly source: string
       readonly of: 'file' | 'directory'
-      /** Opened with the requester's rights: what they cannot reach must not become visible. */
-      readonly asRequester: boolean
     }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }
   | {

@@ -10,25 +10,30 @@ import { type PlanInput, type SpawnPlan, spawnPlan } from './spawn-plan.ts'
 export const FACTS: HostFacts = {
   kernel: [6, 18],
   lastCapability: 40,
-  system: [
-    { path: '/usr', link: null },
-    { path: '/bin', link: 'usr/bin' },
-    { path: '/etc', link: null },
-  ],
+  links: { '/bin': 'usr/bin' },
   secrets: [
     { path: '/etc/shadow', kind: 'file' },
     { path: '/etc/sudoers.d', kind: 'directory' },
   ],
   procMasks: [{ path: '/proc/kcore', kind: 'file' }],
   procReadOnly: ['/proc/sys'],
-  paths: {},
+  paths: {
+    '/usr': { kind: 'directory', real: '/usr' },
+    '/bin': { kind: 'directory', real: '/usr/bin' },
+    '/etc': { kind: 'directory', real: '/etc' },
+  },
 }
+
+const system = (path: string) => ({ path, mode: 'ro', optional: true, why: 'The system.' }) as const
+
+/** What every profile shows; missing names (`/lib32`) are skipped. */
+export const SYSTEM_MOUNTS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/opt', '/etc'].map(system)
 
 export const PROFILE: Profile = {
   name: 'test',
   description: 'A profile for tests of the planners.',
   enforce: 'enforce',
-  mounts: [],
+  mounts: SYSTEM_MOUNTS,
   home: 'private',
   environment: { pass: [], set: {} },
   exec: { allow: 'any', deny: [] },
@@ -70,12 +75,24 @@ export interface FixtureChange {
   files?: readonly { path: string; bytes: Uint8Array }[]
 }
 
+const withSystem = (change: Partial<Profile> = {}): Profile => ({
+  ...PROFILE,
+  ...change,
+  mounts: [...SYSTEM_MOUNTS, ...(change.mounts ?? [])],
+})
+
+const factsOf = (change: FixtureChange): HostFacts => ({
+  ...FACTS,
+  ...change.facts,
+  paths: { ...FACTS.paths, ...change.facts?.paths },
+})
+
 export const placesOf = (change: FixtureChange = {}) =>
   rootPlaces({
-    profile: { ...PROFILE, ...change.profile },
+    profile: withSystem(change.profile),
     layers: change.layers ?? [layersOf('/home/u/app')],
     nestedReadOnly: [],
-    facts: { ...FACTS, ...change.facts },
+    facts: factsOf(change),
     home: change.home ?? '/home/u',
     files: change.files ?? [],
   })
@@ -85,11 +102,11 @@ function inputOf(change: FixtureChange): PlanInput {
   const owner = change.baseOwner ?? 1000
   const identity = agentIdentity(requester, { uid: owner, gid: owner }, { uid: 61000, gid: 61000 })
   return {
-    profile: { ...PROFILE, ...change.profile },
+    profile: withSystem(change.profile),
     requester,
     identity,
     places: placesOf(change),
-    facts: { ...FACTS, ...change.facts },
+    facts: factsOf(change),
     hostname: 'puzzle-test',
     cwd: '/home/u/app',
     argv: ['sh', '-c', 'true'],

@@ -12,8 +12,8 @@ export interface HostFacts {
   readonly kernel: readonly [number, number]
   /** /proc/sys/kernel/cap_last_cap. */
   readonly lastCapability: number
-  /** The system's top-level names that exist: a directory, or a link with its target (`usr/bin`). */
-  readonly system: readonly { readonly path: string; readonly link: string | null }[]
+  /** Top-level names that are links on this host (`/bin` to `usr/bin`): made again as links when a profile mounts them. */
+  readonly links: Readonly<Record<string, string>>
   /** Secrets below /etc that exist. */
   readonly secrets: readonly { readonly path: string; readonly kind: 'directory' | 'file' }[]
   /** Places of /proc that exist and are masked. */
@@ -23,20 +23,6 @@ export interface HostFacts {
   /** For each path that a profile, a file override or a Landlock grant names: what is there, links resolved. */
   readonly paths: Readonly<Record<string, { readonly kind: PathKind; readonly real: string }>>
 }
-
-/** Top-level system directories, bound read-only when they exist; links (`/bin`) are made again as links. */
-export const SYSTEM_DIRECTORIES = [
-  '/usr',
-  '/bin',
-  '/sbin',
-  '/lib',
-  '/lib32',
-  '/lib64',
-  '/libx32',
-  '/etc',
-  '/opt',
-  '/nix',
-] as const
 
 /** Readable by nobody but root on most hosts; masked all the same, because the requester may be in a group that may. */
 export const SECRET_PATHS = [

@@ -28,7 +28,6 @@ export const SIZES = {
 /** Everything that the agent's root consists of, in mount order. Throws for a profile or base that makes no sense. */
 export function rootPlaces(input: RootInput): Place[] {
   const places: Place[] = [
-    ...input.facts.system.map(systemPlace),
     tmpfs('/tmp', SIZES['/tmp'], 0o1777),
     tmpfs('/var/tmp', SIZES['/var/tmp'], 0o1777),
     tmpfs('/run', SIZES['/run'], 0o755),
@@ -37,32 +36,27 @@ export function rootPlaces(input: RootInput): Place[] {
     tmpfs('/dev/shm', SIZES['/dev/shm'], 0o1777),
     ...homePlace(input),
     ...input.profile.mounts.flatMap((grant) => profilePlace(input, grant)),
-    ...input.nestedReadOnly.map((path) => bind(checkPlacePath(path, 'Nested mount'), path, true)),
+    ...input.nestedReadOnly.map((path) => bind(checkPlacePath(path, 'Nested mount'), path)),
     ...input.layers.map(overlayPlace),
   ]
   places.push(
-    ...input.facts.secrets.map((secret): Place => ({ kind: 'mask', path: secret.path, of: secret.kind })),
+    ...input.facts.secrets.filter((secret) => isShown(secret.path, places)).map(maskOf),
     ...input.profile.mounts.flatMap((grant) => hiddenPlace(input, grant, places)),
     ...deniedPlaces(input, places),
     ...input.files.flatMap((file) => filePlace(input, file)),
     { kind: 'proc', path: '/proc' },
     ...input.facts.procReadOnly.map((path): Place => ({ kind: 'read-only', path })),
-    ...input.facts.procMasks.map((mask): Place => ({ kind: 'mask', path: mask.path, of: mask.kind })),
+    ...input.facts.procMasks.map(maskOf),
   )
   return inMountOrder(places)
 }
 
-const bind = (
-  path: string,
-  source: string,
-  asRequester: boolean,
-  of: 'file' | 'directory' = 'directory',
-): Place => ({ kind: 'bind', path, source, of, asRequester })
-
-const systemPlace = (entry: HostFacts['system'][number]): Place =>
-  entry.link === null
-    ? bind(entry.path, entry.path, false)
-    : { kind: 'link', path: entry.path, target: entry.link }
+const bind = (path: string, source: string, of: 'file' | 'directory' = 'directory'): Place => ({
+  kind: 'bind',
+  path,
+  source,
+  of,
+})
 
 const tmpfs = (path: string, size: string, mode: number, own = false): Place => ({
   kind: 'tmpfs',
@@ -107,9 +101,11 @@ function profilePlace(input: RootInput, grant: Grant): Place[] {
       { hint: 'Create it, or mark the mount `optional: true`', data: { path, why: grant.why } },
     )
   }
-  if (grant.mode === 'ro')
-    return [bind(path, found.real, true, found.kind === 'directory' ? 'directory' : 'file')]
-  if (input.layers.some((layers) => layers.base === path || isBelow(path, layers.base))) return []
+  if (grant.mode === 'ro') {
+    const link = input.facts.links[path]
+    if (link !== undefined) return [{ kind: 'link', path, target: link }]
+    return [bind(path, found.real, found.kind === 'directory' ? 'directory' : 'file')]
+  }
   throw new PuzzledError(
     'profile-invalid',
     `Profile "${input.profile.name}" makes "${path}" writable, but it has no layers`,
@@ -117,14 +113,24 @@ function profilePlace(input: RootInput, grant: Grant): Place[] {
   )
 }
 
+const maskOf = (secret: { path: string; kind: 'file' | 'directory' }): Place => ({
+  kind: 'mask',
+  path: secret.path,
+  of: secret.kind,
+})
+
+/** Whether something of the host's would be seen here. */
+function isShown(path: string, places: readonly Place[]): boolean {
+  const cover = coverOf(path, places)
+  return cover?.kind === 'bind' || cover?.kind === 'overlay' || places.some((place) => place.path === path)
+}
+
 /** Hides what would otherwise be seen; a path that nothing shows is hidden already. */
 function hiddenPlace(input: RootInput, grant: Grant, places: readonly Place[]): Place[] {
   if (grant.mode !== 'hidden') return []
   const path = checkPlacePath(grant.path, `Mount of profile "${input.profile.name}"`)
   const kind = input.facts.paths[path]?.kind ?? 'absent'
-  const cover = coverOf(path, places)
-  const shown = cover?.kind === 'bind' || cover?.kind === 'overlay' || places.some((p) => p.path === path)
-  return shown && kind !== 'absent'
+  return isShown(path, places) && kind !== 'absent'
     ? [{ kind: 'mask', path, of: kind === 'directory' ? 'directory' : 'file' }]
     : []
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { agentIdentity } from './identity.ts'
 import { inMountOrder, missingDirectories, type Place } from './places.ts'
 import { FACTS, layersOf, placesOf, planOf } from './plan.fixture.ts'
+import { rootPlaces } from './root-places.ts'
 import { opsOf } from './spawn-plan.ts'
 
 const paths = (places: readonly Place[]): string[] => places.map((place) => place.path)
@@ -53,13 +54,27 @@ describe('the places of the root', () => {
     )
   })
 
+  it('are of the system only what the profile shows, links as links', () => {
+    const places = placesOf()
+    expect(at(places, '/bin')).toEqual({ kind: 'link', path: '/bin', target: 'usr/bin' })
+    expect(at(places, '/usr')).toMatchObject({ kind: 'bind', source: '/usr' })
+    const bare = rootPlaces({
+      profile: { name: 'bare', mounts: [], home: 'hidden', exec: { allow: 'any', deny: [] } },
+      layers: [],
+      nestedReadOnly: [],
+      facts: FACTS,
+      home: '/home/u',
+      files: [],
+    })
+    expect(paths(bare).filter((path) => /^.(usr|bin|etc)/.test(path))).toEqual([])
+  })
+
   it('show a linked mount under the name that was asked for', () => {
     const mounts = [{ path: '/srv/tools', mode: 'ro', optional: false, why: 'tools' }] as const
     const facts = { paths: { '/srv/tools': { kind: 'directory', real: '/data/tools' } } } as const
     expect(at(placesOf({ profile: { mounts }, facts }), '/srv/tools')).toMatchObject({
       kind: 'bind',
       source: '/data/tools',
-      asRequester: true,
     })
   })
 

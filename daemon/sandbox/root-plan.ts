@@ -44,8 +44,14 @@ export const sourceOps = (places: readonly Place[]): SpawnOp[] =>
   places.flatMap((place) =>
     place.kind === 'overlay'
       ? [openPath(`open the base ${quoted(place.path)}`, place.layers.base, sourceSlot(place.path))]
-      : place.kind === 'bind' && place.asRequester
-        ? [openPath(`open ${quoted(place.source)}`, place.source, sourceSlot(place.path))]
+      : place.kind === 'bind'
+        ? [
+            openPath(
+              `open ${quoted(place.source)} for ${quoted(place.path)}`,
+              place.source,
+              sourceSlot(place.path),
+            ),
+          ]
         : [],
   )
 
@@ -190,7 +196,6 @@ function mountedOps(input: RootPlanInput, place: MountedPlace): SpawnOp[] {
 function bindOps(place: Extract<Place, { kind: 'bind' }>): SpawnOp[] {
   const [source, mount] = [sourceSlot(place.path), mountSlot(place.path)]
   return [
-    ...(place.asRequester ? [] : [openPath(`open ${quoted(place.source)}`, place.source, source)]),
     cloneMount(`clone ${quoted(place.source)} for ${quoted(place.path)}`, source, mount, true),
     setMountAttributes(
       `make ${quoted(place.path)} read-only, nosuid, nodev`,

@@ -21,9 +21,12 @@ export interface BranchNetwork {
   readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[]
 }
 
+/** What of a branch's record its processes depend on. */
+export type WorldRecord = Pick<BranchRecord, 'id' | 'requester' | 'bases'>
+
 /** Everything about a branch that each of its processes is planned from. Found once, when the agent starts. */
 export interface World {
-  readonly record: BranchRecord
+  readonly record: WorldRecord
   readonly profile: Profile
   readonly identity: Identity
   readonly home: string
@@ -41,7 +44,7 @@ const UNPRIVILEGED = { uid: 64_321, gid: 64_321 }
 const NO_ACCOUNT: Account = { name: 'agent', home: '/home/agent', shell: '/bin/sh' }
 
 export function worldOf(
-  record: BranchRecord,
+  record: WorldRecord,
   profile: Profile,
   layers: readonly OverlayLayers[],
   network: BranchNetwork | null,
@@ -100,7 +103,7 @@ const namedPaths = (profile: Profile, files: readonly { path: string }[]): strin
     ...LOADERS.map((path) => ({ path })),
   ].map((entry) => entry.path)
 
-function identityOf(record: BranchRecord): Identity {
+function identityOf(record: WorldRecord): Identity {
   const base = record.bases[0]
   if (base === undefined) throw new PuzzledError('base-invalid', `Branch ${record.id} has no base`)
   const { uid, gid } = statSync(base.path)

@@ -6,7 +6,7 @@ import type { AgentExit, BranchRecord } from '../../daemon/contract/branch.ts'
 import type { Profile } from '../../daemon/contract/profile.ts'
 import type { Launcher, LaunchRequest } from '../../daemon/sandbox/launch.ts'
 import type { OverlayLayers } from '../../daemon/sandbox/places.ts'
-import { PROFILE } from '../../daemon/sandbox/plan.fixture.ts'
+import { PROFILE, SYSTEM_MOUNTS } from '../../daemon/sandbox/plan.fixture.ts'
 
 export interface TestBranch {
   readonly record: BranchRecord
@@ -35,7 +35,8 @@ export function makeBranch(
     chmodSync(path, 0o755)
   }
   chmodWorld(room)
-  const profile = { ...PROFILE, ...options.profile }
+  const mounts = [...SYSTEM_MOUNTS, ...(options.profile?.mounts ?? [])]
+  const profile = { ...PROFILE, ...options.profile, mounts }
   const record: BranchRecord = {
     version: 1,
     id: `test${process.pid}x${count++}`,
@@ -59,10 +60,10 @@ export function makeBranch(
     commit: null,
     extensions: {},
   }
-  const mounts = [{ base, lowers: [base], upper: join(layer, 'upper'), work: join(layer, 'work') }]
+  const layers = [{ base, lowers: [base], upper: join(layer, 'upper'), work: join(layer, 'work') }]
   return {
     record,
-    mounts,
+    mounts: layers,
     base,
     upper: join(layer, 'upper'),
     remove: () => rmSync(room, { recursive: true, force: true }),
