@@ -32,6 +32,8 @@ export interface BranchOptions {
   /** Prepares the base before the agent starts. */
   readonly prepare?: (branch: TestBranch) => void
   readonly change?: Partial<LaunchRequest>
+  /** Runs in this branch instead of a new one. */
+  readonly reuse?: TestBranch
 }
 
 /** A branch that is removed after the test. */
@@ -48,7 +50,7 @@ export async function inBranch(
   args: readonly string[] = [],
   options: BranchOptions = {},
 ): Promise<Ran & { report: Record<string, string>; branch: TestBranch }> {
-  const branch = branchFor(options)
+  const branch = options.reuse ?? branchFor(options)
   copyFileSync(attack(name), join(branch.base, name))
   const ran = await commandIn(branch, [`./${name}`, ...args], options.change)
   return { ...ran, report: parseReport(ran.output), branch }
