@@ -8,7 +8,7 @@ export function paintFor(stream: NodeJS.WriteStream): Paint {
 }
 
 /** Waits until the text is handed to the kernel; a reader that closed the pipe early is not an error. */
-export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
+export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => {
       if (error === null || error === undefined || (error as NodeJS.ErrnoException).code === 'EPIPE')

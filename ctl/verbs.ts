@@ -59,7 +59,7 @@ export const VERBS: readonly Verb[] = [
       ['--stat', 'one line per file'],
       ['--name-only', 'only the paths'],
     ],
-    load: () => import('./commands/show.ts'),
+    load: () => import('./commands/diff.ts'),
   },
   {
     name: 'review',

@@ -1,0 +1,71 @@
+import type { Change, Changeset } from '../../daemon/contract/changeset.ts'
+import type { Engine } from '../../daemon/contract/engine.ts'
+import { jsonText } from '../json.ts'
+import { openPager } from '../pager.ts'
+import { changesText } from '../render/banner.ts'
+import { changesetJson, hasContent, pathText, statLine, unifiedText } from '../render/changes.ts'
+import { flagOption, type VerbContext, type VerbRun } from '../verb.ts'
+
+/** Larger contents are named, not shown: nobody reads them in a terminal, and the daemon must not carry them. */
+const SHOWN_BYTES = 1 << 20
+
+export const run: VerbRun = async (context, [id = ''], options) => {
+  const engine = await context.engine()
+  const changeset = await engine.changes(id)
+  if (context.json) {
+    await context.print(jsonText(changesetJson(changeset)))
+    return 0
+  }
+  const pager = openPager(context)
+  try {
+    if (flagOption(options, 'nameOnly')) await printNames(pager.print, changeset)
+    else if (flagOption(options, 'stat')) await printStat(pager.print, changeset, context)
+    else await printPatch(pager.print, engine, id, changeset, context)
+  } finally {
+    await pager.close()
+  }
+  return 0
+}
+
+type Print = (text: string) => Promise<void>
+
+async function printNames(print: Print, changeset: Changeset): Promise<void> {
+  for (const change of changeset.changes) await print(`${pathText(changeset, change)}\n`)
+}
+
+async function printStat(print: Print, changeset: Changeset, { paint }: VerbContext): Promise<void> {
+  for (const change of changeset.changes) await print(`${statLine(changeset, change, paint)}\n`)
+  for (const { method, host, path, bytes } of changeset.requests)
+    await print(`> ${method} ${host}${path} (${bytes} B)\n`)
+  await print(`${changesText({ totals: changeset.totals, requests: changeset.requests.length })}\n`)
+}
+
+async function printPatch(
+  print: Print,
+  engine: Engine,
+  id: string,
+  changeset: Changeset,
+  { paint }: VerbContext,
+): Promise<void> {
+  for (const change of changeset.changes) {
+    await print(`${statLine(changeset, change, paint)}\n`)
+    if (hasContent(change)) await print(await patchOf(engine, id, changeset, change, paint))
+  }
+  for (const { method, host, path, bytes } of changeset.requests)
+    await print(`> ${method} ${host}${path} (${bytes} B)\n`)
+}
+
+async function patchOf(
+  engine: Engine,
+  id: string,
+  changeset: Changeset,
+  change: Change,
+  paint: VerbContext['paint'],
+): Promise<string> {
+  return unifiedText(
+    changeset,
+    change,
+    await engine.content(id, change.base, change.path, SHOWN_BYTES),
+    paint,
+  )
+}

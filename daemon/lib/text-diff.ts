@@ -1,0 +1,49 @@
+// pure
+import { structuredPatch } from 'diff'
+
+export interface Hunk {
+  oldStart: number
+  oldLines: number
+  newStart: number
+  newLines: number
+  /** Each line with its mark in front: ` `, `+`, `-` or `\` (no newline at the end of the file). */
+  lines: readonly string[]
+}
+
+export type TextDiff =
+  | { kind: 'text'; hunks: readonly Hunk[] }
+  /** Not text, or text that cannot be compared in reasonable time. */
+  | { kind: 'binary' | 'too-different'; hunks: readonly [] }
+
+/** As git decides: a NUL byte near the beginning. Bytes that are no UTF-8 are shown, not hidden behind "binary". */
+export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, 8000).includes(0)
+
+/** More edits than this are a rewrite, and nobody reads the diff of a rewrite; it also bounds the quadratic search. */
+const MAX_EDITS = 5000
+const TIME_LIMIT_MS = 1000
+
+/** Lines that changed between two contents, with `context` lines around them. */
+export function textDiff(before: Uint8Array, after: Uint8Array, context = 3): TextDiff {
+  if (isBinary(before) || isBinary(after)) return { kind: 'binary', hunks: [] }
+  const patch = structuredPatch('', '', decode(before), decode(after), '', '', {
+    context,
+    maxEditLength: MAX_EDITS,
+    timeout: TIME_LIMIT_MS,
+  })
+  return patch === undefined ? { kind: 'too-different', hunks: [] } : { kind: 'text', hunks: patch.hunks }
+}
+
+/** Latin-1 keeps every byte apart, so that two different invalid sequences never look equal. */
+function decode(bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const text = buffer.toString('utf8')
+  return Buffer.from(text, 'utf8').equals(buffer) ? text : buffer.toString('latin1')
+}
+
+/** `@@ -1,3 +1,4 @@` */
+export const hunkHeader = ({ oldStart, oldLines, newStart, newLines }: Hunk): string =>
+  `@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@`
+
+/** An empty range begins at the line before it, as diff and git have it. */
+const range = (start: number, lines: number): string =>
+  lines === 1 ? `${start}` : `${lines === 0 ? start - 1 : start},${lines}`
