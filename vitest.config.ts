@@ -17,7 +17,9 @@ const guarded = {
 export default defineConfig({
   test: {
     projects: [
-      tier('unit', ['{daemon,ctl}/**/*.test.ts', 'test/*.test.ts', 'test/suites/**/*.test.ts']),
+      tier('unit', ['{daemon,ctl}/**/*.test.ts', 'test/*.test.ts', 'test/suites/**/*.test.ts'], {
+        testTimeout: 60_000,
+      }),
       tier('crash', ['test/crash/**/*.test.ts'], { testTimeout: 600_000 }),
       tier('root', ['test/root/**/*.test.ts'], guarded),
       tier('escape', ['test/escape/**/*.test.ts'], guarded),
