@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -35,6 +36,20 @@ describe.each(DOCUMENTS)('%s', (document) => {
   it('names npm scripts that exist', () => {
     const scripts = commandsOf(text).flatMap((line) => /^npm run ([\w:]+)/.exec(line)?.[1] ?? [])
     expect(scripts.filter((name) => !(name in manifest.scripts))).toEqual([])
+  })
+
+  it('names verbs and options that puzzlectl has', () => {
+    for (const line of commandsOf(text)) {
+      const [, verb, rest] = /^(?:npx )?puzzlectl ([a-z]+)(.*)$/.exec(line) ?? []
+      if (verb === undefined) continue
+      const help = execFileSync(process.execPath, ['dist/puzzlectl.js', verb, '--help'], {
+        cwd: repository,
+        encoding: 'utf8',
+      })
+      expect(help, line).toContain(`puzzlectl ${verb}`)
+      const own = rest?.split(' -- ')[0] ?? ''
+      for (const [option] of own.matchAll(/--[a-z-]+/g)) expect(help, line).toContain(option)
+    }
   })
 })
 

@@ -20,8 +20,15 @@ type Json = Record<string, unknown>
 const match = (left: Json, right: unknown, op = '=='): Json => ({ match: { op, left, right } })
 const payload = (protocol: string, field: string): Json => ({ payload: { protocol, field } })
 const prefix = (addr: string, len: number): Json => ({ prefix: { addr, len } })
-const protocol = (names: string | readonly string[]): Json =>
-  match({ meta: { key: 'l4proto' } }, typeof names === 'string' ? names : { set: names })
+/** By number: libnftables looks names up in /etc/protocols, which a small system (or Debian without netbase) lacks. */
+const PROTOCOL = { icmp: 1, tcp: 6, udp: 17, 'ipv6-icmp': 58 } as const
+type Protocol = keyof typeof PROTOCOL
+
+const protocol = (names: Protocol | readonly Protocol[]): Json =>
+  match(
+    { meta: { key: 'l4proto' } },
+    typeof names === 'string' ? PROTOCOL[names] : { set: names.map((name) => PROTOCOL[name]) },
+  )
 /** A bare `udp` as a counter's name would be taken for the protocol. */
 const counterName = (reason: string): string => `dropped_${reason}`
 const counted = (reason: DropReason): Json => ({ counter: counterName(reason) })
