@@ -11,8 +11,12 @@ export const LIMITS = {
   headerCount: 200,
   /** From the first byte of a connection to the end of the headers; slower gets 408. */
   headersMs: 15_000,
-  /** Without any byte in either direction on the agent's connection. */
-  idleMs: 120_000,
+  /** Between two requests on one connection of the agent. */
+  keepAliveMs: 65_000,
+  /** From the first byte of a request to the last of its body; slower gets 408. */
+  requestMs: 3_600_000,
+  /** A tunnel or WebSocket without any byte in either direction. */
+  tunnelIdleMs: 3_600_000,
   /** TLS handshake with the agent. */
   handshakeMs: 10_000,
   /** Connecting to the other end; slower gets 504. */

@@ -9,9 +9,8 @@ import {
   setNetSysctl,
 } from '../kernel/netns.ts'
 import { Nft } from '../kernel/nft.ts'
+import { PROXY_PORT } from './namespace-ports.ts'
 import { type DropReason, LIST_COUNTERS, readCounters, ruleset } from './ruleset.ts'
-
-export const PROXY_PORT = 3128
 
 export interface Listeners {
   /** 127.0.0.1:3128. */
@@ -19,7 +18,10 @@ export interface Listeners {
   /** One per port of the profile, on every address of both families. */
   readonly transparent: readonly { readonly port: number; readonly fd: number }[]
   /** UDP and TCP on 127.0.0.1:53 and ::1:53. */
-  readonly names: { readonly udp: readonly number[]; readonly tcp: readonly number[] }
+  readonly names: {
+    readonly udp: readonly { readonly family: 4 | 6; readonly fd: number }[]
+    readonly tcp: readonly number[]
+  }
   readonly exposed: readonly number[]
 }
 
@@ -74,7 +76,7 @@ export class AgentNetns {
     return readCounters(this.#nft.run(LIST_COUNTERS))
   }
 
-  close(): void {
+  release(): void {
     this.#nft.close()
   }
 }
@@ -96,7 +98,10 @@ function openListeners(
       fd: keep(listenTcp({ family: 6, address: ANY6, port }, { dual: true })),
     })),
     names: {
-      udp: [keep(bindUdp(at(4, 53))), keep(bindUdp(at(6, 53)))],
+      udp: [
+        { family: 4, fd: keep(bindUdp(at(4, 53))) },
+        { family: 6, fd: keep(bindUdp(at(6, 53))) },
+      ],
       tcp: [keep(listenTcp(at(4, 53))), keep(listenTcp(at(6, 53)))],
     },
     exposed: exposed.map((place) => keep(listenTcp(place))),

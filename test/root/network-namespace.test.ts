@@ -16,9 +16,14 @@ function open(ports: readonly number[] = [80, 443]): { fd: number; netns: AgentN
   const { fd } = prepareNetns()
   closers.push(() => closeSync(fd))
   const netns = AgentNetns.open(fd, ports, [])
-  closers.push(() => netns.close())
+  closers.push(() => netns.release())
   const { explicit, transparent, names } = netns.listeners
-  const sockets = [explicit, ...transparent.map((one) => one.fd), ...names.udp, ...names.tcp]
+  const sockets = [
+    explicit,
+    ...transparent.map((one) => one.fd),
+    ...names.udp.map((one) => one.fd),
+    ...names.tcp,
+  ]
   // One of them may be in a server's hands, which closes it.
   for (const socket of sockets) closers.push(() => taken.has(socket) || closeSync(socket))
   return { fd, netns }

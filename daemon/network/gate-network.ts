@@ -1,0 +1,168 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PuzzledError } from '../lib/errors.ts'
+import { UndoStack } from '../lib/undo.ts'
+import { BUNDLE_PATHS, networkEnvironment, RESOLV_CONF } from './agent-view.ts'
+import { BranchAuthority } from './authority.ts'
+import { BranchQueue, type OutsideOptions } from './branch-queue.ts'
+import { BudgetMeter, type NetworkUsage } from './budget-meter.ts'
+import { type BlockedRow, DenialLog } from './denial-log.ts'
+import { DnsServer } from './dns.ts'
+import { type Exposed, ExposedPorts, exposedPlaces } from './exposed.ts'
+import type { Gate } from './gate.ts'
+import { NameBook } from './name-book.ts'
+import { NameGuard } from './name-guard.ts'
+import { AgentNetns } from './namespace.ts'
+import { PROXY_PORT } from './namespace-ports.ts'
+import { BranchProxy } from './proxy.ts'
+import { compileRules } from './request-rule.ts'
+import { DROP_REASONS, type DropReason } from './ruleset.ts'
+import { Upstream } from './upstream.ts'
+
+export interface NetworkOptions extends OutsideOptions {
+  /** From `prepareNetns`, or a pidfd. Stays the caller's. */
+  readonly netns: number
+}
+
+export interface BranchNetwork {
+  /** To be set for the agent. */
+  readonly environment: Readonly<Record<string, string>>
+  /** To be bound read-only over these paths of the agent's root. */
+  readonly files: readonly { readonly source: string; readonly targets: readonly string[] }[]
+  readonly queue: BranchQueue
+  usage(): NetworkUsage
+  /** What was blocked and why, packets included. */
+  blocked(): readonly BlockedRow[]
+  /** Ends every connection; the queue is closed too. */
+  close(): Promise<void>
+}
+
+/** Opens the gate of one branch inside its namespace. When it resolves, every socket listens: the agent may start. */
+export async function openNetwork(options: NetworkOptions): Promise<BranchNetwork> {
+  const undo = new UndoStack()
+  try {
+    const network = await build(options, undo)
+    undo.keep()
+    return network
+  } catch (error) {
+    await undo.unwind()
+    throw error
+  }
+}
+
+async function build(options: NetworkOptions, undo: UndoStack): Promise<BranchNetwork> {
+  const log = new DenialLog(options.branch, (event) => options.onEvent(event))
+  const queue = await BranchQueue.open(options)
+  undo.push('close the queue', () => queue.close())
+  const { gate, authority } = await makeGate(options, queue, log)
+  undo.push('close the upstream connections', () => gate.upstream.close())
+  const isOpen = options.network.mode !== 'none'
+  const exposed = isOpen ? exposedPlaces(options.network.expose, gate.names) : []
+  const netns = AgentNetns.open(
+    options.netns,
+    isOpen ? transparentPorts(options, exposed) : [],
+    exposed.map((one) => one.place),
+  )
+  undo.push('close the rules of the namespace', () => netns.release())
+  const proxy = new BranchProxy(gate)
+  undo.push('close the proxy', () => proxy.close())
+  const dns = new DnsServer({
+    names: gate.names,
+    // The profile names exposed hosts itself.
+    check: (host) =>
+      exposed.some((one) => one.host.text === host.text) ? { ok: true } : gate.checkName(host),
+    denied: (name, rule, reason) => log.add('dns', name, rule, reason),
+  })
+  undo.push('close the name service', () => dns.close())
+  const { listeners } = netns
+  await proxy.listen(listeners.explicit, listeners.transparent)
+  await dns.listen(listeners.names.udp, listeners.names.tcp)
+  const ports = new ExposedPorts(gate)
+  undo.push('close the exposed ports', () => ports.close())
+  await ports.listen(exposed, listeners.exposed)
+  const view = await writeView(options.directory, authority)
+  return {
+    ...(isOpen ? view : { environment: {}, files: [] }),
+    queue,
+    usage: () => ({ ...gate.budget.total }),
+    blocked: () => [...log.rows(), ...droppedRows(netns.dropped())],
+    close: async () => {
+      await Promise.all([proxy.close(), dns.close(), ports.close()])
+      await gate.upstream.close()
+      netns.release()
+      await queue.close()
+    },
+  }
+}
+
+async function makeGate(
+  options: NetworkOptions,
+  queue: BranchQueue,
+  log: DenialLog,
+): Promise<{ gate: Gate; authority: BranchAuthority }> {
+  const rules = compileRules(options.network)
+  const guard = new NameGuard(rules)
+  const authority = new BranchAuthority(options.branch)
+  const gate: Gate = {
+    rules,
+    limits: queue.limits,
+    queue: queue.queue,
+    upstream: new Upstream(queue.resolver, queue.limits, options.authorities),
+    authority,
+    credentials: await queue.credentials(),
+    names: new NameBook(),
+    budget: new BudgetMeter(),
+    checkName: (host) => guard.check(host, Math.floor(performance.now() / 60_000)),
+    denied: (subject, denial) => log.add('proxy', subject, denial.rule, denial.message, denial.help),
+    queued: (id) => queue.announce(queue.queue.get(id)),
+  }
+  return { gate, authority }
+}
+
+function transparentPorts(options: NetworkOptions, exposed: readonly Exposed[]): readonly number[] {
+  const ports = new Set([80, 443, ...options.network.ports])
+  for (const taken of [53, PROXY_PORT]) ports.delete(taken)
+  for (const { place } of exposed)
+    if (ports.has(place.port))
+      throw new PuzzledError(
+        'profile-invalid',
+        `Port ${place.port} cannot be both exposed and given to the proxy`,
+      )
+  return [...ports]
+}
+
+async function writeView(
+  directory: string,
+  authority: BranchAuthority,
+): Promise<Pick<BranchNetwork, 'environment' | 'files'>> {
+  const found = BUNDLE_PATHS.filter((path) => existsSync(path))
+  const [bundle = BUNDLE_PATHS[0]] = found
+  const system = found.length === 0 ? '' : await readFile(bundle, 'utf8')
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const source = join(directory, 'ca-bundle.pem')
+  const resolv = join(directory, 'resolv.conf')
+  await writeFile(source, `${system.trimEnd()}\n${authority.certificate}`, { mode: 0o644 })
+  await writeFile(resolv, RESOLV_CONF, { mode: 0o644 })
+  return {
+    environment: networkEnvironment(bundle),
+    files: [
+      { source, targets: found },
+      { source: resolv, targets: ['/etc/resolv.conf'] },
+    ],
+  }
+}
+
+function droppedRows(dropped: ReadonlyMap<DropReason, number>): readonly BlockedRow[] {
+  return [...dropped]
+    .filter(([, count]) => count > 0)
+    .map(([reason, count]) => ({
+      layer: 'nft',
+      subject: 'packets',
+      rule: reason,
+      message: `Dropped: ${DROP_REASONS[reason]}`,
+      help: reason === 'port' ? 'network.ports: [the port], if HTTP or TLS is spoken there' : undefined,
+      first: '',
+      count,
+    }))
+}

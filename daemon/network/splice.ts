@@ -1,0 +1,45 @@
+import type { Duplex } from 'node:stream'
+import type { Gate } from './gate.ts'
+import type { CompiledRule } from './request-rule.ts'
+
+/** Connects two streams until one ends. Bytes count against the rule's budget; a used-up budget cuts the tunnel. */
+export function splice(
+  gate: Gate,
+  agent: Duplex,
+  upstream: Duplex,
+  matched: CompiledRule | undefined,
+  host: string,
+): void {
+  let idle: NodeJS.Timeout | undefined
+  const cut = (): void => {
+    clearTimeout(idle)
+    agent.destroy()
+    upstream.destroy()
+  }
+  const alive = (): void => {
+    clearTimeout(idle)
+    idle = setTimeout(cut, gate.limits.tunnelIdleMs)
+    idle.unref()
+  }
+  const join = (from: Duplex, to: Duplex, direction: 'out' | 'in'): void => {
+    from.on('data', (chunk: Buffer) => {
+      alive()
+      try {
+        gate.budget.addBytes(matched, host, direction, chunk.length)
+      } catch {
+        // The count is exceeded and stays so: the next request to this host is told why.
+        cut()
+        return
+      }
+      if (to.write(chunk)) return
+      from.pause()
+      to.once('drain', () => from.resume())
+    })
+    from.once('end', () => to.end())
+    from.once('error', cut)
+    from.once('close', cut)
+  }
+  alive()
+  join(agent, upstream, 'out')
+  join(upstream, agent, 'in')
+}
