@@ -66,8 +66,16 @@ execFileSync(opa, ['test', '--format=pretty', ...sources, 'commit_test.rego'], {
 })
 
 const wasm = compile(opa)
+/** The catalogue as data, for tests, documentation and `puzzlectl policy list`. */
+function catalogue(opa) {
+  const query = ['eval', '--format=values', 'data.puzzled.vectors.catalogue', ...sources.flatMap((each) => ['-d', each])]
+  const [value] = JSON.parse(execFileSync(opa, query, { cwd: policies, encoding: 'utf8' }))
+  return Buffer.from(`${JSON.stringify(value, null, 1)}\n`)
+}
+
 const files = {
   'commit.wasm': wasm,
+  'vectors.json': catalogue(opa),
   COMPILER: Buffer.from(`opa ${VERSION}\nentrypoint ${ENTRYPOINT}\n`),
 }
 files.SHA256SUMS = Buffer.from(

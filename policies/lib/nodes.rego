@@ -94,7 +94,7 @@ findings contains {
 findings contains {
 	"rule": "symlink-outside",
 	"severity": link_severity(change.new.resolved),
-	"message": sprintf("links to %q, outside of the base", [change.new.link]),
+	"message": sprintf("links to \"%s\", outside of the base", [change.new.link]),
 	"path": change.target,
 } if {
 	some i in input.index.flags.linkOutside
@@ -132,7 +132,7 @@ findings contains {
 findings contains {
 	"rule": "name-collision",
 	"severity": "medium",
-	"message": sprintf("differs only in case or form from %q", [input.changes[other].target]),
+	"message": sprintf("differs only in case or form from \"%s\"", [input.changes[other].target]),
 	"path": input.changes[i].target,
 } if {
 	some [i, other] in input.index.collisions
