@@ -68,7 +68,12 @@ execFileSync(opa, ['test', '--format=pretty', ...sources, 'commit_test.rego'], {
 const wasm = compile(opa)
 /** The catalogue as data, for tests, documentation and `puzzlectl policy list`. */
 function catalogue(opa) {
-  const query = ['eval', '--format=values', 'data.puzzled.vectors.catalogue', ...sources.flatMap((each) => ['-d', each])]
+  const query = [
+    'eval',
+    '--format=values',
+    'data.puzzled.vectors.catalogue',
+    ...sources.flatMap((each) => ['-d', each]),
+  ]
   const [value] = JSON.parse(execFileSync(opa, query, { cwd: policies, encoding: 'utf8' }))
   return Buffer.from(`${JSON.stringify(value, null, 1)}\n`)
 }
