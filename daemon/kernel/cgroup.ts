@@ -27,7 +27,7 @@ function read(path: string, file: string): string {
     return readFileSync(join(path, file), 'utf8')
   } catch (error) {
     const errno = errnoOf(error)
-    if (errno === 'ENOENT' || errno === 'ENODEV') return ''
+    if (errno === 'ENOENT' || errno === 'ENODEV' || errno === 'ESRCH') return ''
     throw error
   }
 }
@@ -132,6 +132,22 @@ function descendants(path: string): string[] {
   return readdirSync(path, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .flatMap((entry) => [join(path, entry.name), ...descendants(join(path, entry.name))])
+}
+
+const PAGE_BYTES = 4096
+const STATM_RESIDENT = 1
+const STATM_SHARED = 2
+
+/**
+ * What the processes hold in memory of their own, for hosts without the memory controller. Less exact (page tables and
+ * files in memory are not in it), and a process that is gone in the meantime counts nothing.
+ */
+export function privateMemoryOf(path: string): number {
+  const pages = processesOf(path).map((pid) => {
+    const fields = read('/proc', `${pid}/statm`).split(' ').map(Number)
+    return Math.max(0, (fields[STATM_RESIDENT] ?? 0) - (fields[STATM_SHARED] ?? 0))
+  })
+  return pages.reduce((sum, count) => sum + count, 0) * PAGE_BYTES
 }
 
 export interface Pressure {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { AgentExit, Grant } from '../contract/branch.ts'
-import type { CgroupLimits } from '../kernel/cgroup.ts'
+import { type CgroupLimits, cgroupUsage, privateMemoryOf } from '../kernel/cgroup.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { UndoStack } from '../lib/undo.ts'
 import type { HeldProcess, KillResult } from './held-process.ts'
@@ -77,6 +77,16 @@ export class RunningBranch {
 
   thaw(): Promise<void> {
     return this.#parts.process.thaw()
+  }
+
+  /** What the branch uses now, for its budgets: seconds, bytes, counts. */
+  readings(): { cpu: number; memory: number; pids: number } {
+    const usage = cgroupUsage(this.cgroup)
+    return {
+      cpu: (usage.cpuUserMicros + usage.cpuSystemMicros) / 1e6,
+      memory: usage.memoryBytes ?? privateMemoryOf(this.cgroup),
+      pids: usage.processes,
+    }
   }
 
   /** One more reader of the output: what was last written, then all that follows. Destroying it detaches. */

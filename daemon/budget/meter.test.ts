@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest'
+import { hasRoom, judge } from './ledger.ts'
+import { type Amounts, amountText, limitsOf } from './limits.ts'
+import { exceededError, Meter, type MeterPorts } from './meter.ts'
+
+describe('limits', () => {
+  const budgets = { limits: { wall: 60, memory: 1024 }, atLimit: 'freeze' } as const
+
+  it('are narrowed by the caller and widened by a person', () => {
+    expect(limitsOf(budgets, { wall: 30, pids: 5 }, { wall: 10 })).toEqual({
+      wall: 40,
+      memory: 1024,
+      pids: 5,
+    })
+  })
+
+  it.each([{ wall: 61 }, { wall: -1 }, { pids: Number.NaN }])('refuse %j', (asked) =>
+    expect(() => limitsOf(budgets, asked, {})).toThrow(/budget/),
+  )
+
+  it('read well', () => {
+    expect(amountText('memory', 1.5 * 1024 ** 3)).toBe('1.5 GiB')
+    expect(amountText('disk', 0)).toBe('0 B')
+    expect(amountText('wall', 90)).toBe('90 s')
+  })
+})
+
+describe('the ledger', () => {
+  it('says each threshold once, and again after an extension', () => {
+    const first = judge({ cpu: 9.2 }, { cpu: 10 }, 'freeze', {})
+    expect(first.crossings).toMatchObject([{ budget: 'cpu', percent: 90 }])
+    expect(judge({ cpu: 9.5 }, { cpu: 10 }, 'freeze', first.said).crossings).toEqual([])
+    const full = judge({ cpu: 10 }, { cpu: 10 }, 'freeze', first.said)
+    expect(full.exceeded).toMatchObject({ budget: 'cpu', used: 10, limit: 10, action: 'freeze' })
+    const extended = judge({ cpu: 10 }, { cpu: 20 }, 'freeze', full.said)
+    expect(extended).toMatchObject({ crossings: [], exceeded: null })
+    expect(judge({ cpu: 18 }, { cpu: 20 }, 'freeze', extended.said).crossings).toHaveLength(1)
+  })
+
+  it('knows nothing of what has no limit or no reading', () => {
+    expect(judge({ cpu: 1e9 }, { wall: 1 }, 'kill', {}).crossings).toEqual([])
+    expect(hasRoom({ cpu: 5 }, { cpu: 5 })).toBe(false)
+    expect(hasRoom({ cpu: 5 }, { wall: 5 })).toBe(true)
+  })
+
+  it('takes a limit of zero as used up', () => {
+    expect(judge({ exec: 0 }, { exec: 0 }, 'kill', {}).exceeded?.budget).toBe('exec')
+  })
+})
+
+class World implements MeterPorts {
+  time = 0
+  used: Amounts = {}
+  readonly log: string[] = []
+  readings = async (): Promise<Amounts> => {
+    if (this.used.disk === -1) throw new Error('unreadable')
+    return this.used
+  }
+  freeze = async () => void this.log.push('freeze')
+  thaw = async () => void this.log.push('thaw')
+  kill = async () => void this.log.push('kill')
+  announce: MeterPorts['announce'] = (crossing) =>
+    void this.log.push(`${crossing.budget} ${crossing.percent}`)
+  exceeded: MeterPorts['exceeded'] = (what) => void this.log.push(`exceeded ${what.budget}`)
+  failed = () => void this.log.push('failed')
+  now = () => this.time
+}
+
+describe('a meter', () => {
+  it('warns, freezes, and goes on when it is extended; frozen time does not count', async () => {
+    const world = new World()
+    const meter = new Meter({ wall: 10 }, 'freeze', world)
+    world.time = 9_500
+    await meter.check()
+    world.time = 10_000
+    await meter.check()
+    expect(world.log).toEqual(['wall 90', 'wall 100', 'freeze', 'exceeded wall'])
+    world.time = 1_000_000
+    expect(await meter.extend('wall', 5)).toEqual({ resumed: true })
+    world.time = 1_004_000
+    await meter.check()
+    expect(meter.exceeded).toBeNull()
+    world.time = 1_005_000
+    await meter.check()
+    expect(meter.exceeded).toMatchObject({ budget: 'wall', limit: 15 })
+    await meter.stop()
+    expect(exceededError(meter.exceeded ?? expect.fail(), 'b').data).toMatchObject({
+      budget: 'wall',
+      branch: 'b',
+    })
+  })
+
+  it('stays frozen while another budget is used up', async () => {
+    const world = new World()
+    const meter = new Meter({ wall: 10, disk: 100 }, 'freeze', world)
+    world.time = 11_000
+    world.used = { disk: 100 }
+    await meter.check()
+    expect(await meter.extend('wall', 10)).toEqual({ resumed: false })
+    expect(await meter.extend('disk', 1)).toEqual({ resumed: true })
+    await meter.stop()
+  })
+
+  it('kills where the profile says so, and once', async () => {
+    const world = new World()
+    const meter = new Meter({ pids: 10 }, 'kill', world)
+    world.used = { pids: 12 }
+    await Promise.all([meter.check(), meter.check()])
+    expect(world.log).toEqual(['pids 100', 'kill', 'exceeded pids'])
+    expect(await meter.extend('pids', 10)).toEqual({ resumed: false })
+    await meter.stop()
+  })
+
+  it('freezes when it cannot read: nobody knows what the agent uses', async () => {
+    const world = new World()
+    const meter = new Meter({ disk: 10 }, 'kill', world)
+    world.used = { disk: -1 }
+    await meter.check()
+    expect(world.log).toEqual(['failed', 'freeze'])
+    await meter.stop()
+  })
+})

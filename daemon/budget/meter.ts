@@ -1,0 +1,144 @@
+import type { BudgetKind, Budgets } from '../contract/profile.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { type BudgetExceeded, type Crossing, hasRoom, judge, type Said } from './ledger.ts'
+import { type Amounts, amountText, checkAmount } from './limits.ts'
+
+/** What the meter needs of the outside; it knows no kernel. */
+export interface MeterPorts {
+  /** What is used now, besides wall time. A kind that nobody can read is left out. */
+  readings(): Promise<Amounts>
+  freeze(): Promise<void>
+  thaw(): Promise<void>
+  kill(): Promise<void>
+  /** Crossings of 90 and 100 percent, in order. */
+  announce(crossing: Crossing): void
+  /** The agent stands still, or is ended; called after it is. */
+  exceeded(what: BudgetExceeded): void
+  /** Readings failed: the agent is frozen, because nobody knows what it uses. */
+  failed(error: unknown): void
+  /** Milliseconds of a clock that never goes back. */
+  now(): number
+}
+
+/** How long a budget may be passed unnoticed. Memory, processes and disk are held by the kernel where it can. */
+const INTERVAL_MILLIS = 250
+
+/**
+ * Watches the budgets of one branch from its start to its end. Time in which the meter has frozen the agent does not
+ * count: a person who thinks for an hour must not find that the hour was used up.
+ */
+export class Meter {
+  #limits: Amounts
+  readonly #atLimit: Budgets['atLimit']
+  readonly #ports: MeterPorts
+  readonly #began: number
+  #said: Said = {}
+  #exceeded: BudgetExceeded | null = null
+  #frozenAt: number | null = null
+  #frozenMillis = 0
+  #timer: NodeJS.Timeout | undefined
+  #busy: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  constructor(limits: Amounts, atLimit: Budgets['atLimit'], ports: MeterPorts) {
+    this.#limits = limits
+    this.#atLimit = atLimit
+    this.#ports = ports
+    this.#began = ports.now()
+  }
+
+  /** Why the agent stands still; null while it may run. */
+  get exceeded(): BudgetExceeded | null {
+    return this.#exceeded
+  }
+
+  get limits(): Amounts {
+    return this.#limits
+  }
+
+  start(): void {
+    this.#schedule()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    await this.#busy
+  }
+
+  /** One reading, judged and acted on. Calls that overlap share one. */
+  check(): Promise<void> {
+    this.#busy = this.#busy.then(() => this.#check())
+    return this.#busy
+  }
+
+  /** More of one budget. A branch that stands still for a budget goes on when every budget has room again. */
+  async extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }> {
+    checkAmount(kind, by)
+    const limit = this.#limits[kind]
+    if (limit === undefined) throw new PuzzledError('usage', `The branch has no limit of ${kind} to extend`)
+    this.#limits = { ...this.#limits, [kind]: limit + by }
+    const was = this.#exceeded
+    if (was === null || was.action === 'kill' || this.#frozenAt === null) return { resumed: false }
+    const used = await this.#usage()
+    if (!hasRoom(used, this.#limits)) return { resumed: false }
+    this.#frozenMillis += this.#ports.now() - this.#frozenAt
+    this.#frozenAt = null
+    this.#exceeded = null
+    await this.#ports.thaw()
+    this.#schedule()
+    return { resumed: true }
+  }
+
+  async #usage(): Promise<Amounts> {
+    const until = this.#frozenAt ?? this.#ports.now()
+    return { ...(await this.#ports.readings()), wall: (until - this.#began - this.#frozenMillis) / 1000 }
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer)
+    if (this.#stopped || this.#exceeded !== null) return
+    this.#timer = setTimeout(() => {
+      void this.check().then(() => this.#schedule())
+    }, INTERVAL_MILLIS)
+    this.#timer.unref()
+  }
+
+  async #check(): Promise<void> {
+    if (this.#stopped || this.#exceeded !== null) return
+    try {
+      const { crossings, exceeded, said } = judge(
+        await this.#usage(),
+        this.#limits,
+        this.#atLimit,
+        this.#said,
+      )
+      this.#said = said
+      for (const crossing of crossings) this.#ports.announce(crossing)
+      if (exceeded !== null) await this.#act(exceeded)
+    } catch (error) {
+      this.#ports.failed(error)
+      await this.#ports.freeze()
+    }
+  }
+
+  async #act(exceeded: BudgetExceeded): Promise<void> {
+    this.#exceeded = exceeded
+    if (exceeded.action === 'kill') await this.#ports.kill()
+    else {
+      this.#frozenAt = this.#ports.now()
+      await this.#ports.freeze()
+    }
+    this.#ports.exceeded(exceeded)
+  }
+}
+
+/** For callers that wait on a branch whose budget is used up. */
+export const exceededError = (what: BudgetExceeded, branch: string): PuzzledError =>
+  new PuzzledError('budget-exceeded', what.message, {
+    hint:
+      what.action === 'freeze'
+        ? `puzzlectl budget ${branch} --extend ${what.budget}=${amountText(what.budget, what.limit).replace(' ', '')}`
+        : 'Run it again with a larger budget',
+    data: { branch, ...what },
+  })
