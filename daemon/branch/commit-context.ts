@@ -22,8 +22,6 @@ export interface CommitJob {
 export interface JobBase {
   path: string
   dev: number
-  /** Mounts below the base that the branch has layers for. */
-  nested: readonly string[]
 }
 
 /** A readable directory entry that holds the new content of a change. `release` closes what was opened for it. */
@@ -57,6 +55,8 @@ export interface CommitContext {
   /** `journal/` of the store, absolute. */
   journal: string
   findArea: FindArea
+  /** Waits for other stores' commits into this base; held until the directory is closed. */
+  lockBase: (dir: Dir, path: string) => void
   access: Access
   sources: Sources
 }

@@ -1,3 +1,4 @@
+import { encodePath } from '../contract/bytes.ts'
 import type { Change, NodeState } from '../contract/changeset.ts'
 import { type DiskStat, NO_NAME } from '../lib/disk.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
@@ -94,12 +95,11 @@ function lookCloser(
   return stat.size === old.size ? { stat, xattrs, sha256: disk.digest(dir, name) } : { stat }
 }
 
+/** Mounts below a base are bases of their own: whatever else is mounted there came after the fork. */
 function onExpectedMount({ disk }: CommitContext, job: CommitJob, change: Change, dir: number): void {
   const base = job.bases[change.base]
-  const dev = disk.stat(dir, NO_NAME)?.dev
-  if (base === undefined || dev === base.dev) return
-  const path = `${base.path}/${Buffer.from(change.path).toString('latin1')}`
-  if (base.nested.some((mount) => path.startsWith(`${mount}/`))) return
+  if (base === undefined || disk.stat(dir, NO_NAME)?.dev === base.dev) return
+  const path = `${base.path}/${encodePath(change.path).path}`
   throw new PuzzledError(
     'base-invalid',
     `"${path}" is on another filesystem than when the branch was forked`,

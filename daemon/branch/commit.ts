@@ -39,7 +39,7 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
     const areas = areasOf(context, job, plan, bases)
     try {
       writeOpening(disk, journal, job.commit, areas.list)
-      ground = { disk, dirs: bases, areas: openAreas(disk, areas.list, job.commit, 'create') }
+      ground = { disk, dirs: bases, areas: openAreas(disk, journal, areas.list, job.commit, 'create') }
       written = stageAndRecord(context, job, plan, areas, ground, journal)
       await hooks.beforeIntent(job.commit)
       failpoint('commit.before-intent')
@@ -85,19 +85,30 @@ function abandon({ disk }: CommitContext, job: CommitJob, journal: Dir, error: u
   return asCommitError(error)
 }
 
-function openBases({ disk }: CommitContext, job: CommitJob): BaseDirs {
-  const roots: number[] = []
-  for (const base of job.bases) {
-    const root = openBase(disk, base.path)
-    roots.push(root)
-    if (disk.stat(root, NO_NAME)?.dev === base.dev) continue
+function openBases({ disk, lockBase }: CommitContext, job: CommitJob): BaseDirs {
+  const roots: Dir[] = []
+  try {
+    for (const base of job.bases) {
+      const root = openBase(disk, base.path)
+      roots.push(root)
+      refuseOtherFilesystem(disk.stat(root, NO_NAME)?.dev, base)
+    }
+    // In one order for everybody, or two commits into the same bases would wait for each other.
+    const order = job.bases.map(({ path }, index) => ({ path, root: roots[index] ?? 0 }))
+    for (const { path, root } of order.sort((a, b) => (a.path < b.path ? -1 : 1))) lockBase(root, path)
+    return new BaseDirs(disk, roots)
+  } catch (error) {
     for (const dir of roots) disk.close(dir)
+    throw error
+  }
+}
+
+function refuseOtherFilesystem(dev: number | undefined, base: CommitJob['bases'][number]): void {
+  if (dev !== base.dev)
     throw new PuzzledError(
       'base-invalid',
       `"${base.path}" is on another filesystem than when the branch was forked`,
     )
-  }
-  return new BaseDirs(disk, roots)
 }
 
 function openBase(disk: CommitContext['disk'], path: string): number {

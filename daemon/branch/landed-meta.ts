@@ -45,3 +45,12 @@ const hasSame = (old: NodeState | null, xattr: { name: string; value: Uint8Array
   old?.xattrs.some(
     ({ name, value }) => name === xattr.name && Buffer.compare(Buffer.from(value), xattr.value) === 0,
   ) ?? false
+
+/**
+ * Extended attributes that a commit carries: the user's, ACLs and capabilities. Marks of overlay and labels of security
+ * modules are made by the kernel where the file lands.
+ */
+export const isLanded = (name: string): boolean =>
+  (name.startsWith('user.') && !name.startsWith('user.overlay.')) ||
+  name.startsWith('system.posix_acl_') ||
+  name === 'security.capability'

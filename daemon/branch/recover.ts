@@ -74,8 +74,8 @@ function fateOf(
   reason: string,
   fresh = true,
 ): CommitFate {
-  const { digest = null, at = null, part = false } = journal?.begin ?? {}
-  return { commit, branch, fate, digest, at, part, reason, fresh }
+  const { digest = null, at = null, part = false, reverts = null } = journal?.begin ?? {}
+  return { commit, branch, fate, digest, at, part, reverts, reason, fresh }
 }
 
 function tidy(disk: Disk, journal: Dir, read: ReadJournal): CommitFate {
@@ -94,7 +94,7 @@ function goOn(disk: Disk, journal: Dir, read: ReadJournal, at: string): CommitFa
     ground = {
       disk,
       dirs: new BaseDirs(disk, roots),
-      areas: openAreas(disk, begin.areas, begin.commit, 'open'),
+      areas: openAreas(disk, journal, begin.areas, begin.commit, 'open'),
     }
     let end = continueJournal(read)
     if (read.outcome.length > 0) end = append(disk, journal, end, { kind: 'retried', at })
@@ -137,6 +137,7 @@ function failed(disk: Disk, journal: Dir, { begin }: ReadJournal, error: unknown
     digest: begin.digest,
     at: begin.at,
     part: begin.part,
+    reverts: begin.reverts,
   }
 }
 

@@ -69,6 +69,8 @@ export interface CommitFate {
   digest: string | null
   at: string | null
   part: boolean
+  /** The commit that it takes back; the branch is then the one of that commit. */
+  reverts: string | null
   reason: string
   /** Something was done now; false for what was finished in an earlier life. */
   fresh: boolean

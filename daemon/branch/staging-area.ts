@@ -26,11 +26,18 @@ export function readOpening(disk: Disk, journal: Dir, commit: string): readonly 
 }
 
 /** The commit's own directory in each area: created before staging, or opened again by recovery. */
-export function openAreas(disk: Disk, areas: readonly Area[], commit: string, how: 'create' | 'open'): Dir[] {
+export function openAreas(
+  disk: Disk,
+  journal: Dir,
+  areas: readonly Area[],
+  commit: string,
+  how: 'create' | 'open',
+): Dir[] {
   const open: Dir[] = []
+  const owner = disk.stat(journal, NO_NAME)?.uid ?? 0
   try {
     for (const area of areas) {
-      const parent = how === 'create' ? makePrivate(disk, area.path) : disk.openRoot(area.path)
+      const parent = how === 'create' ? makePrivate(disk, area.path, owner) : disk.openRoot(area.path)
       try {
         if (how === 'create') disk.makeDir(parent, nameOf(commit), 0o700)
         open.push(disk.openDir(parent, nameOf(commit)))
@@ -46,17 +53,17 @@ export function openAreas(disk: Disk, areas: readonly Area[], commit: string, ho
 }
 
 /** The area itself, mode 0700. A thing of that name that is not ours and private is refused. */
-function makePrivate(disk: Disk, path: string): Dir {
+function makePrivate(disk: Disk, path: string, owner: number): Dir {
   const at = path.lastIndexOf('/')
   const parent = disk.openRoot(path.slice(0, at) || '/')
   try {
     const name = nameOf(path.slice(at + 1))
     if (disk.stat(parent, name) === null) disk.makeDir(parent, name, 0o700)
-    const stat = disk.stat(parent, name)
-    const own = disk.stat(parent, NO_NAME)
-    if (stat?.kind !== 'dir' || (stat.mode & 0o077) !== 0 || stat.dev !== own?.dev)
-      throw Object.assign(new Error(`"${path}" is not a private directory`), { code: 'EPERM' })
-    return disk.openDir(parent, name)
+    const dir = disk.openDir(parent, name)
+    const stat = disk.stat(dir, NO_NAME)
+    if (stat?.uid === owner && (stat.mode & 0o077) === 0) return dir
+    disk.close(dir)
+    throw Object.assign(new Error(`"${path}" is not a private directory of the daemon`), { code: 'EPERM' })
   } finally {
     disk.close(parent)
   }

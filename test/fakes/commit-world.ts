@@ -59,7 +59,6 @@ function jobOf(disk: ModelDisk, changes: readonly Change[]): CommitJob {
     bases: ['/one/base', '/two/base'].map((path) => ({
       path,
       dev: disk.stat(disk.openRoot(path), NO_NAME)?.dev ?? 0,
-      nested: [],
     })),
     changes,
   }
@@ -71,6 +70,7 @@ export function contextOf(disk: ModelDisk): CommitContext {
     disk,
     journal: '/store/journal',
     findArea: (_, base) => `/${base.split('/')[1]}/.puzzled`,
+    lockBase: () => undefined,
     access: { reach: () => null, changeEntries: () => null, write: () => null },
     sources: {
       find: (_, state) => ({

@@ -1,0 +1,112 @@
+import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, realpathSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { fstatfs } from '../kernel/file-data.ts'
+import { tryLock } from '../kernel/file-lock.ts'
+import { fchmod, openRoot, withFd } from '../kernel/paths.ts'
+import { statFd } from '../kernel/statx.ts'
+import type { DurableFiles } from '../lib/durable.ts'
+import { errnoOf, PuzzledError } from '../lib/errors.ts'
+
+export const STORE_VERSION = 1
+export const STORE_FOLDERS = ['branches', 'journal', 'staging', 'queue', 'audit', 'policy', 'trash'] as const
+
+/** Filesystems that keep what was synced and know atomic renames. Anything else is refused, not tried. */
+const SUITABLE = new Set(['ext4', 'xfs', 'btrfs', 'f2fs', 'zfs', 'bcachefs'])
+
+export interface StoreDirectory {
+  /** Canonical. */
+  path: string
+  /** Gives the lock back. The kernel does it too when the process ends in whatever way. */
+  close(): void
+}
+
+/** Makes or checks the store's directory and takes its lock: one process per store. */
+export async function openStoreDirectory(path: string, files: DurableFiles): Promise<StoreDirectory> {
+  const real = makeRoot(path)
+  withFd(openRoot(real), (fd) => checkRoot(fd, real))
+  const lock = takeLock(real)
+  try {
+    await checkVersion(real, files)
+    for (const folder of STORE_FOLDERS) await files.makeDirectory(join(real, folder))
+    return { path: real, close: () => closeSync(lock) }
+  } catch (error) {
+    closeSync(lock)
+    throw error
+  }
+}
+
+function makeRoot(path: string): string {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    return realpathSync(path)
+  } catch (cause) {
+    throw new PuzzledError(
+      'state-unreadable',
+      `Cannot use "${path}" as the state directory: ${errnoOf(cause) ?? cause}`,
+      {
+        cause,
+        hint: 'Name another one with --state-dir.',
+      },
+    )
+  }
+}
+
+function checkRoot(fd: number, path: string): void {
+  const { type } = fstatfs(fd)
+  const volatileAllowed = process.env.PUZZLED_ALLOW_VOLATILE_STATE === '1' && type === 'tmpfs'
+  if (!SUITABLE.has(type) && !volatileAllowed)
+    throw new PuzzledError(
+      'state-unsuitable',
+      `The state directory "${path}" is on ${type}, which cannot hold a store`,
+      {
+        hint: `Use --state-dir with a directory on ${[...SUITABLE].join(', ')}.`,
+        data: { filesystem: type },
+      },
+    )
+  const { uid, mode } = statFd(fd)
+  if (uid !== process.geteuid?.())
+    throw new PuzzledError('state-unsuitable', `The state directory "${path}" belongs to uid ${uid}`, {
+      hint: 'It must belong to the user that puzzled runs as.',
+    })
+  if ((mode & 0o077) !== 0) fchmod(fd, 0o700)
+}
+
+function takeLock(root: string): number {
+  const lock = openSync(join(root, 'lock'), 'a+', 0o600)
+  try {
+    if (!tryLock(lock)) throw locked(root)
+    ftruncateSync(lock, 0)
+    writeSync(lock, `${process.pid}\n`)
+    return lock
+  } catch (error) {
+    closeSync(lock)
+    throw error
+  }
+}
+
+function locked(root: string): PuzzledError {
+  const holder = readFileSync(join(root, 'lock'), 'utf8').trim()
+  return new PuzzledError('state-locked', `The store "${root}" is in use by process ${holder || 'unknown'}`, {
+    hint: 'If that is the daemon, let it answer: leave --state-dir out. Otherwise wait for it to end.',
+    data: { holder },
+  })
+}
+
+async function checkVersion(root: string, files: DurableFiles): Promise<void> {
+  const path = join(root, 'version')
+  const bytes = await files.read(path)
+  if (bytes === null) return files.writeRecord(path, Buffer.from(`${STORE_VERSION}\n`))
+  const text = bytes.toString('latin1').trim()
+  if (!/^\d{1,9}$/.test(text))
+    throw new PuzzledError('record-damaged', `"${path}" is damaged: it does not hold a version`, {
+      hint: `It was kept. If the store is of this version, write "${STORE_VERSION}" into it.`,
+    })
+  if (Number(text) > STORE_VERSION)
+    throw new PuzzledError(
+      'state-newer',
+      `The store "${root}" has version ${text}, this puzzled knows ${STORE_VERSION}`,
+      {
+        hint: 'A newer puzzled wrote it. Use that one; nothing was changed.',
+      },
+    )
+}

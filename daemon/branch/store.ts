@@ -1,0 +1,175 @@
+import { join } from 'node:path'
+import type { BranchRecord } from '../contract/branch.ts'
+import type { BranchState } from '../contract/states.ts'
+import type { DurableFiles } from '../lib/durable.ts'
+import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { isBranchId } from '../lib/ids.ts'
+import { KeyLock } from '../lib/key-lock.ts'
+import { decodeRecord, encodeRecord } from './branch-json.ts'
+import { canMove, refusal } from './lifecycle.ts'
+
+export interface DamagedBranch {
+  id: string
+  reason: string
+}
+
+/**
+ * The branches of one store directory: one small record each, written before anything is said about it. Nothing else
+ * changes a state, and no state changes but by the lifecycle table.
+ */
+export class FileBranchStore {
+  readonly #root: string
+  readonly #files: DurableFiles
+  readonly #now: () => Date
+  readonly #lock = new KeyLock<string>()
+  readonly #onTrash: () => void
+
+  /** `onTrash` is told when there is something to remove in the background. */
+  constructor(root: string, files: DurableFiles, now: () => Date, onTrash: () => void = () => undefined) {
+    this.#root = root
+    this.#files = files
+    this.#now = now
+    this.#onTrash = onTrash
+  }
+
+  directory(id: string): string {
+    if (!isBranchId(id)) throw unknown(id)
+    return join(this.#root, 'branches', id)
+  }
+
+  async create(record: BranchRecord): Promise<void> {
+    const directory = this.directory(record.id)
+    await this.#lock.run(record.id, async () => {
+      if (!(await this.#files.makeDirectory(directory)))
+        throw new PuzzledError('internal', `Branch ${record.id} exists already`)
+      await this.#write(record)
+    })
+  }
+
+  async read(id: string): Promise<BranchRecord> {
+    const bytes = await this.#files.read(join(this.directory(id), 'branch.json'))
+    if (bytes !== null) return decodeRecord(id, bytes)
+    throw (await this.#ids()).includes(id) ? withoutRecord(id) : unknown(id)
+  }
+
+  /** Every branch that can be read; `damaged` has the others. */
+  async list(): Promise<readonly BranchRecord[]> {
+    return (await this.#readAll()).records
+  }
+
+  /** Branches whose record cannot be read. They are kept as they are, and shown. */
+  async damaged(): Promise<readonly DamagedBranch[]> {
+    return (await this.#readAll()).damaged
+  }
+
+  async resolve(text: string): Promise<string> {
+    const { records, damaged } = await this.#readAll()
+    const ids = [...records.map(({ id }) => id), ...damaged.map(({ id }) => id)]
+    if (ids.includes(text)) return text
+    const named = records.filter(({ name }) => name === text).map(({ id }) => id)
+    const found = named.length > 0 ? named : text === '' ? [] : ids.filter((id) => id.startsWith(text))
+    const [first, second] = found
+    if (first === undefined) throw unknown(text)
+    if (second === undefined) return first
+    throw new PuzzledError('branch-ambiguous', `"${text}" could be ${found.slice(0, 5).join(', ')}`, {
+      hint: 'Type more of the id.',
+      data: { candidates: found.slice(0, 50) },
+    })
+  }
+
+  move(
+    id: string,
+    to: BranchState,
+    reason: string,
+    change: Partial<BranchRecord> = {},
+  ): Promise<BranchRecord> {
+    return this.#change(id, (record) => {
+      if (!canMove(record.state, to))
+        throw new PuzzledError('wrong-state', `Cannot move branch ${id}: ${refusal(record.state, to)}`, {
+          data: { branch: id, state: record.state, wanted: to },
+        })
+      return { ...record, ...change, state: to, reason }
+    })
+  }
+
+  update(id: string, change: Partial<BranchRecord>): Promise<BranchRecord> {
+    return this.#change(id, (record) => ({ ...record, ...change, state: record.state }))
+  }
+
+  /** For recovery only: the move that the lifecycle table has for a restart, or that a journal dictates. */
+  settle(
+    id: string,
+    to: BranchState,
+    reason: string,
+    change: Partial<BranchRecord> = {},
+  ): Promise<BranchRecord> {
+    return this.#change(id, (record) => ({ ...record, ...change, state: to, reason }))
+  }
+
+  async discard(id: string): Promise<void> {
+    await this.#lock.run(id, async () => {
+      const record = await this.read(id)
+      if (record.state !== 'discarding' && record.state !== 'committed')
+        throw new PuzzledError('wrong-state', `Branch ${id} is ${record.state}, not "discarding"`)
+      await this.#files.move(this.directory(id), join(this.#root, 'trash', id))
+    })
+    this.#onTrash()
+  }
+
+  #change(id: string, how: (record: BranchRecord) => BranchRecord): Promise<BranchRecord> {
+    return this.#lock.run(id, async () => {
+      const changed: BranchRecord = {
+        ...how(await this.read(id)),
+        version: 1,
+        id,
+        updatedAt: this.#now().toISOString(),
+      }
+      await this.#write(changed)
+      return changed
+    })
+  }
+
+  async #write(record: BranchRecord): Promise<void> {
+    try {
+      await this.#files.writeRecord(join(this.directory(record.id), 'branch.json'), encodeRecord(record))
+    } catch (cause) {
+      const errno = errnoOf(cause)
+      if (errno === undefined) throw cause
+      const code = errno === 'ENOSPC' || errno === 'EDQUOT' ? 'no-space' : 'state-unreadable'
+      throw new PuzzledError(code, `Cannot write the record of branch ${record.id}: ${errno}`, {
+        cause,
+        hint: 'The record before is still there.',
+      })
+    }
+  }
+
+  async #ids(): Promise<string[]> {
+    return (await this.#files.list(join(this.#root, 'branches'))).filter(isBranchId)
+  }
+
+  async #readAll(): Promise<{ records: BranchRecord[]; damaged: DamagedBranch[] }> {
+    const records: BranchRecord[] = []
+    const damaged: DamagedBranch[] = []
+    for (const id of await this.#ids()) {
+      try {
+        records.push(await this.read(id))
+      } catch (error) {
+        if (!(error instanceof PuzzledError)) throw error
+        // Discarded between the listing and the reading.
+        if (error.code !== 'branch-unknown') damaged.push({ id, reason: error.message })
+      }
+    }
+    return { records, damaged }
+  }
+}
+
+const unknown = (text: string): PuzzledError =>
+  new PuzzledError('branch-unknown', `There is no branch ${JSON.stringify(text)}`, {
+    hint: 'puzzlectl ls shows all branches.',
+  })
+
+const withoutRecord = (id: string): PuzzledError =>
+  new PuzzledError('record-damaged', `Branch ${id} has no record`, {
+    hint: 'Its directory was kept. See docs/operations.md, "A record is damaged".',
+    data: { branch: id },
+  })
