@@ -30,6 +30,8 @@ export interface CommitPlan {
   /** Entries in any order, then directories, deepest first: their times would be lost otherwise. */
   operations: readonly PlannedOperation[]
   warnings: readonly Stripped[]
+  /** New states that land with less than the branch saw. */
+  stripped: ReadonlyMap<Change, NodeState>
   /** Deleted paths that leave together with a directory above them: their identity is checked all the same. */
   folded: readonly Change[]
 }
@@ -77,6 +79,7 @@ class Planner {
   /** Modes as they land, for the setgid bit that new entries inherit. */
   readonly #modes = new Map<string, number>()
   readonly #warnings: Stripped[] = []
+  readonly #stripped = new Map<Change, NodeState>()
   readonly #folded: Change[] = []
 
   constructor(options: PlanOptions) {
@@ -131,6 +134,7 @@ class Planner {
       (mode === undefined ? this.#options.inheritsGroup(change.base, parent) : sgidOf(mode))
     const landed = this.#options.allowSetuid ? { state, lost: [] } : strip(change.old, state, inherits)
     for (const message of landed.lost) this.#warnings.push({ path: encodePath(change.path).path, message })
+    if (landed.lost.length > 0) this.#stripped.set(change, landed.state)
     if (isDirectory(state)) this.#modes.set(keyOf(change.base, change.path), landed.state.mode)
     return landed.state
   }
@@ -180,7 +184,12 @@ class Planner {
     for (const [key, { base, path }] of this.#touched)
       if (!this.#adjusts.has(key)) this.#adjust(null, null, base, path)
     const adjusts = [...this.#adjusts.values()].sort((a, b) => b.path.length - a.path.length)
-    return { operations: [...this.#entries, ...adjusts], warnings: this.#warnings, folded: this.#folded }
+    return {
+      operations: [...this.#entries, ...adjusts],
+      warnings: this.#warnings,
+      stripped: this.#stripped,
+      folded: this.#folded,
+    }
   }
 }
 

@@ -46,10 +46,10 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
       // J1: the last look at the base, as late as it can be.
       survey(context, job, plan, bases)
       publishIntent(disk, journal, job.commit)
+      await hooks.afterIntent(job.commit)
     } catch (error) {
       throw abandon(context, job, journal, error)
     }
-    await hooks.afterIntent(job.commit)
     failpoint('commit.after-intent')
     finish(ground, journal, written, {
       commit: job.commit,
@@ -66,7 +66,7 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
   }
 }
 
-/** Before INTENT nothing was touched: what was staged goes, and the error is the one that stopped us. */
+/** Nothing was applied: INTENT and what was staged go, and the error is the one that stopped us. */
 function abandon({ disk }: CommitContext, job: CommitJob, journal: Dir, error: unknown): Error {
   try {
     withdraw(disk, journal, job.commit)
@@ -192,7 +192,7 @@ function stageAndRecord(
   failpoint('commit.staged')
   for (const dir of ground.areas) disk.syncfs(dir)
   failpoint('commit.staged-synced')
-  writeChanges(disk, journal, job.commit, job.changes)
+  writeChanges(disk, journal, job.commit, job.changes, plan.stripped)
   const end = writePending(disk, journal, beginOf(disk, job, areas.list, ground.dirs), operations)
   return { operations, end }
 }

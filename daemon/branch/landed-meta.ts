@@ -47,10 +47,9 @@ const hasSame = (old: NodeState | null, xattr: { name: string; value: Uint8Array
   ) ?? false
 
 /**
- * Extended attributes that a commit carries: the user's, ACLs and capabilities. Marks of overlay and labels of security
- * modules are made by the kernel where the file lands.
+ * Extended attributes that a commit carries: those of the user and of root, ACLs and capabilities. Marks of overlay and
+ * labels of security modules are made by the kernel where the file lands.
  */
 export const isLanded = (name: string): boolean =>
-  (name.startsWith('user.') && !name.startsWith('user.overlay.')) ||
-  name.startsWith('system.posix_acl_') ||
-  name === 'security.capability'
+  !/^(trusted|user)\.overlay\./.test(name) &&
+  /^(user\.|trusted\.|system\.posix_acl_|security\.capability$)/.test(name)

@@ -1,5 +1,14 @@
-import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, realpathSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fstatfs } from '../kernel/file-data.ts'
 import { tryLock } from '../kernel/file-lock.ts'
 import { fchmod, openRoot, withFd } from '../kernel/paths.ts'
@@ -23,7 +32,7 @@ export interface StoreDirectory {
 /** Makes or checks the store's directory and takes its lock: one process per store. */
 export async function openStoreDirectory(path: string, files: DurableFiles): Promise<StoreDirectory> {
   const real = makeRoot(path)
-  withFd(openRoot(real), (fd) => checkRoot(fd, real))
+  withFd(openDirectory(real), (fd) => checkRoot(fd, real))
   const lock = takeLock(real)
   try {
     await checkVersion(real, files)
@@ -35,9 +44,21 @@ export async function openStoreDirectory(path: string, files: DurableFiles): Pro
   }
 }
 
+function openDirectory(path: string): number {
+  try {
+    return openRoot(path)
+  } catch (cause) {
+    throw new PuzzledError(
+      'state-unreadable',
+      `Cannot open the state directory "${path}": ${errnoOf(cause) ?? cause}`,
+      { cause },
+    )
+  }
+}
+
 function makeRoot(path: string): string {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeDirectories(path)
     return realpathSync(path)
   } catch (cause) {
     throw new PuzzledError(
@@ -48,6 +69,19 @@ function makeRoot(path: string): string {
         hint: 'Name another one with --state-dir.',
       },
     )
+  }
+}
+
+/** One level at a time: Node's recursive mkdir never returns where a parent exists and refuses with ENOENT (/proc). */
+function makeDirectories(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    const errno = errnoOf(error)
+    if (errno === 'EEXIST') return
+    if (errno !== 'ENOENT' || existsSync(dirname(path))) throw error
+    makeDirectories(dirname(path))
+    mkdirSync(path, { mode: 0o700 })
   }
 }
 

@@ -30,6 +30,7 @@ export async function recoverBranches(
   now: Date,
 ): Promise<RecoveryReport> {
   const moves: RecoveryMove[] = []
+  await store.sweepUnborn()
   for (const record of await store.list()) {
     const move = await recoverBranch(store, record, commits, now)
     if (move !== null) moves.push(move)

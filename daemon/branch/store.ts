@@ -116,6 +116,18 @@ export class FileBranchStore {
     this.#onTrash()
   }
 
+  /** A branch of which not even the first record became durable: there is nothing in it that could be lost. */
+  async sweepUnborn(): Promise<readonly string[]> {
+    const swept: string[] = []
+    for (const id of await this.#ids()) {
+      const left = await this.#files.list(this.directory(id))
+      if (left.some((name) => name !== '.branch.json.new')) continue
+      await this.#files.move(this.directory(id), join(this.#root, 'trash', id))
+      swept.push(id)
+    }
+    return swept
+  }
+
   #change(id: string, how: (record: BranchRecord) => BranchRecord): Promise<BranchRecord> {
     return this.#lock.run(id, async () => {
       const changed: BranchRecord = {

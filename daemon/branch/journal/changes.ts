@@ -6,7 +6,13 @@ import { changesName } from '../staging-area.ts'
 const CHUNK = 256 * 1024
 
 /** What landed, path by path: the reverse changeset is made from it. Durable before INTENT. */
-export function writeChanges(disk: Disk, journal: Dir, commit: string, changes: readonly Change[]): void {
+export function writeChanges(
+  disk: Disk,
+  journal: Dir,
+  commit: string,
+  changes: readonly Change[],
+  stripped: ReadonlyMap<Change, NodeState>,
+): void {
   const name = changesName(commit)
   let lines: string[] = []
   let size = 0
@@ -19,7 +25,8 @@ export function writeChanges(disk: Disk, journal: Dir, commit: string, changes: 
     size = 0
   }
   for (const change of changes) {
-    const line = `${JSON.stringify(encodeChange(change))}\n`
+    const landed = stripped.get(change)
+    const line = `${JSON.stringify(encodeChange(landed === undefined ? change : { ...change, new: landed }))}\n`
     lines.push(line)
     size += line.length
     if (size >= CHUNK) flush()

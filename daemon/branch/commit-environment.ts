@@ -1,0 +1,123 @@
+import type { Requester } from '../contract/branch.ts'
+import { accessError, asFileUser } from '../kernel/credentials.ts'
+import { KernelError } from '../kernel/ffi.ts'
+import { tryLock } from '../kernel/file-lock.ts'
+import { readMounts } from '../kernel/mount.ts'
+import { AT, close, O, openat2, RESOLVE } from '../kernel/paths.ts'
+import { W_OK, X_OK } from '../kernel/uapi/open.ts'
+import { type Dir, NO_NAME } from '../lib/disk.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import type { Access, CommitContext, FindArea, Sources } from './commit-context.ts'
+import { KernelDisk } from './kernel-disk.ts'
+
+export const AREA_NAME = '.puzzled'
+
+/** Everything of a commit that is this machine: disk, mounts, the requester's rights, locks. */
+export function kernelContext(store: string, requester: Requester, sources: Sources): CommitContext {
+  const disk = new KernelDisk()
+  return {
+    disk,
+    journal: `${store}/journal`,
+    findArea: findArea(disk, store),
+    lockBase,
+    access: kernelAccess(disk, requester),
+    sources,
+  }
+}
+
+/**
+ * Renames need one mount, so what is staged must be reachable on the mount of its target: in the store where that is
+ * the same mount, else in a private directory in the root of the target's mount. docs/decisions/staging-place.md.
+ */
+function findArea(disk: KernelDisk, store: string): FindArea {
+  return (dir, base) => {
+    const mount = disk.mountOf(dir)
+    const own = disk.openRoot(`${store}/staging`)
+    try {
+      if (disk.mountOf(own) === mount) return `${store}/staging`
+    } finally {
+      disk.close(own)
+    }
+    const entry = readMounts().find(({ id }) => id === mount)
+    const root = entry?.target.toString('utf8')
+    if (root === undefined || !isRootOf(disk, root, mount))
+      throw new PuzzledError(
+        'base-invalid',
+        `The mount that holds "${base}" cannot be reached by its own path`,
+        {
+          hint: 'Something else is mounted over its root. Unmount that, or put the store on the same mount.',
+        },
+      )
+    return root === '/' ? `/${AREA_NAME}` : `${root}/${AREA_NAME}`
+  }
+}
+
+function isRootOf(disk: KernelDisk, path: string, mount: number): boolean {
+  const root = disk.openRoot(path)
+  try {
+    return disk.mountOf(root) === mount
+  } finally {
+    disk.close(root)
+  }
+}
+
+const PATIENCE_MS = 10_000
+const PAUSE_MS = 50
+
+/** Another store (the user's own, beside the daemon's) may be committing into the same base at this moment. */
+function lockBase(dir: Dir, path: string): void {
+  const pause = new Int32Array(new SharedArrayBuffer(4))
+  for (let waited = 0; !tryLock(dir); waited += PAUSE_MS) {
+    if (waited >= PATIENCE_MS)
+      throw new PuzzledError('state-locked', `"${path}" is locked by somebody else`, {
+        hint: 'Another commit into it runs, or a program holds a lock on the directory (see lslocks).',
+      })
+    Atomics.wait(pause, 0, 0, PAUSE_MS)
+  }
+}
+
+const LOOK = O.PATH | O.DIRECTORY
+const STRICT = RESOLVE.NO_SYMLINKS | RESOLVE.NO_MAGICLINKS
+
+function kernelAccess(disk: KernelDisk, requester: Requester): Access {
+  const ask = (run: () => string | null): string | null => asFileUser(requester, run)
+  return {
+    reach: (base, path) => ask(() => reach(base, path)),
+    changeEntries: (dir) => ask(() => accessError(dir, NO_NAME, W_OK | X_OK)),
+    write: (dir, name) => {
+      const stat = disk.stat(dir, name)
+      // A symlink has no permissions of its own.
+      return stat?.kind === 'symlink' ? null : ask(() => accessError(dir, name, W_OK))
+    },
+  }
+}
+
+/** Opening is the whole check: the kernel asks for search permission on every directory on the way. */
+function reach(base: string, path: Uint8Array): string | null {
+  try {
+    const root = openat2(AT.FDCWD, base, LOOK, STRICT)
+    try {
+      return path.length === 0 ? accessError(root, NO_NAME, X_OK) : reachBelow(root, path)
+    } finally {
+      close(root)
+    }
+  } catch (error) {
+    if (error instanceof KernelError) return error.errnoName
+    throw error
+  }
+}
+
+function reachBelow(root: Dir, path: Uint8Array): string | null {
+  // Reading is not asked for: a directory may be passable only.
+  let at = root
+  try {
+    for (const part of Buffer.from(path).toString('latin1').split('/')) {
+      const next = openat2(at, Buffer.from(part, 'latin1'), LOOK)
+      if (at !== root) close(at)
+      at = next
+    }
+    return accessError(at, NO_NAME, X_OK)
+  } finally {
+    if (at !== root) close(at)
+  }
+}

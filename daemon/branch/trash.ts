@@ -1,0 +1,71 @@
+import { KernelError } from '../kernel/ffi.ts'
+import { clearImmutable } from '../kernel/file-flags.ts'
+import { close, fchmodat, O, openat, withFd } from '../kernel/paths.ts'
+import { type Dir, NO_NAME } from '../lib/disk.ts'
+import { KernelDisk } from './kernel-disk.ts'
+import { treeSize } from './retention.ts'
+import { removeTree } from './staging-area.ts'
+
+/**
+ * A disk for removing what agents left: files that were made immutable and directories that their owner locked are no
+ * reason to keep them. For the trash only; a commit never uses it.
+ */
+class RemovingDisk extends KernelDisk {
+  override openDir(dir: Dir, path: Uint8Array): Dir {
+    try {
+      return super.openDir(dir, path)
+    } catch (error) {
+      if (!refused(error, 'EACCES') || path.length === 0) throw error
+      fchmodat(dir, path, 0o700)
+      return super.openDir(dir, path)
+    }
+  }
+
+  override unlink(dir: Dir, name: Uint8Array): void {
+    this.#retry(dir, name, () => super.unlink(dir, name))
+  }
+
+  override removeDir(dir: Dir, name: Uint8Array): void {
+    this.#retry(dir, name, () => super.removeDir(dir, name))
+  }
+
+  override rename(...args: Parameters<KernelDisk['rename']>): void {
+    this.#retry(args[0], args[1], () => super.rename(...args))
+  }
+
+  #retry(dir: Dir, name: Uint8Array, run: () => void): void {
+    try {
+      run()
+    } catch (error) {
+      if (!refused(error, 'EPERM') && !refused(error, 'EACCES')) throw error
+      const kind = this.stat(dir, name)?.kind
+      if (kind === 'dir') fchmodat(dir, name, 0o700)
+      let cleared = clearImmutable(dir)
+      if (kind === 'file' || kind === 'dir')
+        cleared = withFd(openat(dir, name, O.RDONLY | O.NONBLOCK), clearImmutable) || cleared
+      if (!cleared && kind !== 'dir') throw error
+      run()
+    }
+  }
+}
+
+const refused = (error: unknown, errno: string): boolean =>
+  error instanceof KernelError && error.errnoName === errno
+
+/** Removes everything in the trash, whatever depth and names it has. Interrupted, it goes on the next time. */
+export function emptyTrash(path: string): { branches: number; bytes: number } {
+  const disk = new RemovingDisk()
+  const trash = disk.openRoot(path)
+  try {
+    let bytes = 0
+    const names = disk.list(trash)
+    for (const name of names) {
+      bytes += treeSize(disk, path, name)
+      removeTree(disk, trash, name)
+    }
+    disk.fsync(trash, NO_NAME)
+    return { branches: names.length, bytes }
+  } finally {
+    close(trash)
+  }
+}

@@ -1,0 +1,126 @@
+import { Worker } from 'node:worker_threads'
+import { ERRORS, type ErrorCode } from '../contract/errors.ts'
+import { PuzzledError } from './errors.ts'
+
+/** An error on its way between threads, where classes are lost. */
+export interface ErrorText {
+  code: ErrorCode | null
+  name: string
+  message: string
+  stack: string | null
+  hint: string | null
+  data: Record<string, unknown> | null
+}
+
+export type ToWorker = { call: number } & (
+  | { kind: 'call'; verb: string; argument: unknown }
+  | { kind: 'answer'; error: ErrorText | null }
+)
+export type FromWorker = { call: number } & (
+  | { kind: 'ask'; what: string; argument: string }
+  | { kind: 'result'; value: unknown }
+  | { kind: 'error'; error: ErrorText }
+)
+
+export function encodeError(error: unknown): ErrorText {
+  if (error instanceof PuzzledError) {
+    const { code, name, message, stack = null, hint = null, data = null } = error
+    return { code, name, message, stack, hint, data }
+  }
+  const { name, message, stack = null } = error instanceof Error ? error : new Error(String(error))
+  return { code: null, name, message, stack, hint: null, data: null }
+}
+
+export function decodeError({ code, name, message, stack, hint, data }: ErrorText): Error {
+  const cause = { name, stack }
+  if (code === null || !(code in ERRORS)) return Object.assign(new Error(message), { cause })
+  return new PuzzledError(code, message, {
+    cause,
+    ...(hint === null ? {} : { hint }),
+    ...(data === null ? {} : { data }),
+  })
+}
+
+/** Answers what a worker asks in the middle of a call; a rejection is the worker's exception. */
+export type Answerer = (what: string, argument: string) => Promise<void>
+
+interface Pending {
+  resolve(value: unknown): void
+  reject(error: Error): void
+  answer: Answerer
+}
+
+/**
+ * Calls into one worker thread that is started with the first call and stays warm. It keeps the process alive only
+ * while a call is under way.
+ */
+export class WorkerLink {
+  readonly #path: string
+  readonly #pending = new Map<number, Pending>()
+  #worker: Worker | undefined
+  #calls = 0
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  call(verb: string, argument: unknown, answer: Answerer = refuse): Promise<unknown> {
+    const worker = this.#start()
+    const call = ++this.#calls
+    return new Promise((resolve, reject) => {
+      this.#pending.set(call, { resolve, reject, answer })
+      worker.ref()
+      worker.postMessage({ call, kind: 'call', verb, argument } satisfies ToWorker)
+    })
+  }
+
+  /** Ends the thread. Calls under way are rejected; what they did durably stays and is recovered. */
+  async close(): Promise<void> {
+    const worker = this.#worker
+    this.#worker = undefined
+    await worker?.terminate()
+    this.#fail(new PuzzledError('internal', 'The worker was closed during a call'))
+  }
+
+  #start(): Worker {
+    if (this.#worker !== undefined) return this.#worker
+    const worker = new Worker(this.#path)
+    worker.on('message', (message: FromWorker) => this.#receive(message))
+    worker.on('error', (error) => this.#fail(error))
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined
+      this.#fail(new PuzzledError('internal', 'A worker thread ended unexpectedly'))
+    })
+    worker.unref()
+    this.#worker = worker
+    return worker
+  }
+
+  #receive(message: FromWorker): void {
+    const pending = this.#pending.get(message.call)
+    if (pending === undefined) return
+    if (message.kind === 'ask') {
+      const reply = (error: ErrorText | null): void =>
+        this.#worker?.postMessage({ call: message.call, kind: 'answer', error } satisfies ToWorker)
+      pending.answer(message.what, message.argument).then(
+        () => reply(null),
+        (error: unknown) => reply(encodeError(error)),
+      )
+      return
+    }
+    this.#pending.delete(message.call)
+    if (this.#pending.size === 0) this.#worker?.unref()
+    if (message.kind === 'result') pending.resolve(message.value)
+    else pending.reject(decodeError(message.error))
+  }
+
+  #fail(error: unknown): void {
+    const waiting = [...this.#pending.values()]
+    this.#pending.clear()
+    for (const { reject } of waiting) reject(error instanceof Error ? error : new Error(String(error)))
+  }
+}
+
+const refuse: Answerer = async (what) => {
+  throw new PuzzledError('internal', `The worker asked "${what}", which nobody answers`)
+}
