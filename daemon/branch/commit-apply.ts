@@ -52,15 +52,16 @@ function forward(ground: Ground, operation: Operation): void {
     unchanged(ground, area, slot, operation.old, at)
     return
   }
-  if (at.target?.ino === operation.ino) return
-  if (staged?.ino !== operation.ino) throw moved(at)
-  if (operation.kind === 'place') {
-    ground.disk.rename(area, slot, at.dir, at.name, 'move')
-    return
+  if (at.target?.ino !== operation.ino) {
+    if (staged?.ino !== operation.ino) throw moved(at)
+    if (operation.kind === 'place') ground.disk.rename(area, slot, at.dir, at.name, 'move')
+    else {
+      if (at.target?.ino !== operation.old.ino) throw moved(at)
+      ground.disk.rename(area, slot, at.dir, at.name, 'exchange')
+      unchanged(ground, area, slot, operation.old, at)
+    }
   }
-  if (at.target?.ino !== operation.old.ino) throw moved(at)
-  ground.disk.rename(area, slot, at.dir, at.name, 'exchange')
-  unchanged(ground, area, slot, operation.old, at)
+  if (operation.time !== null) ground.disk.setTime(at.dir, at.name, BigInt(operation.time))
 }
 
 function backward(ground: Ground, operation: Operation): void {
@@ -77,13 +78,15 @@ function backward(ground: Ground, operation: Operation): void {
     ground.disk.rename(at.dir, at.name, area, slot, 'move')
     return
   }
-  if (staged?.ino !== operation.old.ino) {
+  if (staged?.ino === operation.old.ino) {
+    if (operation.kind === 'swap' && at.target?.ino !== operation.ino) throw moved(at)
+    ground.disk.rename(area, slot, at.dir, at.name, operation.kind === 'swap' ? 'exchange' : 'move')
+  } else if (at.target?.ino !== operation.old.ino) {
     // Never applied. What stands there now is not our work, whoever's it is.
     if (operation.kind === 'remove' || staged?.ino === operation.ino) return
     throw moved(at)
   }
-  if (operation.kind === 'swap' && at.target?.ino !== operation.ino) throw moved(at)
-  ground.disk.rename(area, slot, at.dir, at.name, operation.kind === 'swap' ? 'exchange' : 'move')
+  if (operation.old.dir) ground.disk.setTime(at.dir, at.name, BigInt(operation.old.mtime))
 }
 
 interface Place {

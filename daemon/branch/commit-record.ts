@@ -24,10 +24,17 @@ export function recordOf(
 ): Operation {
   const at = { base: operation.base, path: textOf(operation.path), parent }
   const staged = { area, slot: operation.slot }
-  if (operation.kind === 'place') return { kind: 'place', ...at, ...staged, ino }
+  const root = operation.tree[0]?.state
+  const time = root?.type === 'dir' ? String(root.mtimeNs) : null
+  if (operation.kind === 'place') return { kind: 'place', ...at, ...staged, ino, time }
   if (target === null) throw new PuzzledError('conflict', `"${at.path.path}" is gone from the base`)
-  const old = { ino: target.ino, size: target.size, mtime: String(target.mtimeNs) }
-  if (operation.kind === 'swap') return { kind: 'swap', ...at, ...staged, ino, old }
+  const old = {
+    ino: target.ino,
+    dir: target.kind === 'dir',
+    size: target.size,
+    mtime: String(target.mtimeNs),
+  }
+  if (operation.kind === 'swap') return { kind: 'swap', ...at, ...staged, ino, time, old }
   if (operation.kind === 'remove') return { kind: 'remove', ...at, ...staged, old }
   const { name } = splitPath(operation.path)
   const before = toMetaText({ ...target, xattrs: disk.xattrs(dir, name) })

@@ -34,6 +34,7 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
   try {
     const plan = makePlan(context, job, bases)
     survey(context, job, plan, bases)
+    context.recheck?.()
     requireWritable(context, job, plan, bases)
     let written: { operations: Operation[]; end: JournalEnd }
     const areas = areasOf(context, job, plan, bases)

@@ -113,6 +113,10 @@ export class KernelDisk implements Disk {
     withFd(openSame(dir, name, stat), (fd) => setOpenMeta(fd, meta))
   }
 
+  setTime(dir: Dir, name: Uint8Array, mtimeNs: bigint): void {
+    utimensat(dir, name, mtimeNs)
+  }
+
   rename(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array, how: RenameHow): void {
     renameat2(fromDir, from, dir, name, HOW[how])
   }

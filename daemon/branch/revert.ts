@@ -2,6 +2,7 @@ import type { Requester } from '../contract/branch.ts'
 import type { Change } from '../contract/changeset.ts'
 import { type Dir, type Disk, NO_NAME, nameOf } from '../lib/disk.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { digestOf } from './changeset.ts'
 import type { CommitJob, Sources } from './commit-context.ts'
 import { KeptSources } from './commit-sources.ts'
 import { readChanges } from './journal/changes.ts'
@@ -21,7 +22,6 @@ export interface RevertRequest {
   as: string
   requester: Requester
   at: string
-  digestOf: (changes: readonly Change[], bases: readonly string[]) => string
 }
 
 /** The reverse changeset of a commit and where its old content is kept. It lands like any other. */
@@ -36,7 +36,7 @@ export function reverseOf(disk: Disk, journalPath: string, request: RevertReques
       job: {
         commit: request.as,
         branch: read.begin.branch,
-        digest: request.digestOf(changes, bases),
+        digest: digestOf({ bases, changes, requests: [] }),
         part: false,
         reverts: request.commit,
         requester: request.requester,

@@ -178,6 +178,12 @@ export class ModelDisk implements Disk {
     })
   }
 
+  setTime(dir: Dir, name: Uint8Array, mtimeNs: bigint): void {
+    this.#step('time')
+    const { ino, fs } = this.#child(dir, name)
+    this.#push({ kind: 'meta', fs, created: null, ino, meta: { mtimeNs } })
+  }
+
   rename(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array, how: RenameHow): void {
     this.#step(`rename-${how}`)
     if (this.#node(fromDir).fs !== this.#node(dir).fs) throw failure('EXDEV', text(name))
@@ -188,6 +194,14 @@ export class ModelDisk implements Disk {
       [fromDir, text(from), other],
       [dir, text(name), moved],
     ])
+    // As on XFS: a directory that gets another parent is itself changed.
+    if (fromDir !== dir) for (const ino of [moved, other]) this.#touchDir(ino)
+  }
+
+  #touchDir(ino: number | null): void {
+    const node = ino === null ? undefined : this.#node(ino)
+    if (node?.kind !== 'dir') return
+    this.#push({ kind: 'meta', fs: node.fs, created: null, ino: node.ino, meta: { mtimeNs: this.#tick() } })
   }
 
   unlink(dir: Dir, name: Uint8Array): void {

@@ -106,6 +106,8 @@ export function describeDisk(name: string, make: () => { disk: Disk; path: strin
       disk.setMeta(root, a, { mode: 0o600, uid, gid, mtimeNs: 5n, xattrs: [] })
       expect(disk.xattrs(root, a)).toEqual([])
       expect(disk.stat(root, a)?.mtimeNs).toBe(5n)
+      disk.setTime(root, a, 7n)
+      expect(disk.stat(root, a)?.mtimeNs).toBe(7n)
     })
 
     it('removes files and empty directories only as what they are', () => {

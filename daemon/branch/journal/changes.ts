@@ -1,11 +1,38 @@
-import { decodePath, encodePath, type PathText } from '../../contract/bytes.ts'
-import type { BaseIdentity, Change, NodeState } from '../../contract/changeset.ts'
+import { createHash } from 'node:crypto'
+import type { Change, NodeState } from '../../contract/changeset.ts'
 import type { Dir, Disk } from '../../lib/disk.ts'
+import { PuzzledError } from '../../lib/errors.ts'
+import { Reader, readChange, Writer, writeCanonical, writeIdentity } from '../changeset-codec.ts'
 import { changesName } from '../staging-area.ts'
 
 const CHUNK = 256 * 1024
+const SUM_BYTES = 32
 
-/** What landed, path by path: the reverse changeset is made from it. Durable before INTENT. */
+/** Changes as bytes, in pieces of a bounded size: what crosses threads and what the reverse changeset is made from. */
+export function* packChanges(changes: Iterable<Change>): Generator<Buffer> {
+  const writer = new Writer()
+  for (const change of changes) {
+    writeCanonical(writer, change)
+    writeIdentity(writer, change.identity, change.old)
+    // Not in the canonical form of a directory, but a revert brings it back.
+    writer.i64(change.old?.mtimeNs ?? 0n)
+    if (writer.length >= CHUNK) yield writer.take()
+  }
+  if (writer.length > 0) yield writer.take()
+}
+
+export function unpackChanges(bytes: Uint8Array): Change[] {
+  const changes: Change[] = []
+  for (const reader = new Reader(bytes); !reader.done; ) {
+    const change = readChange(reader)
+    const mtimeNs = reader.i64()
+    if (change.old !== null) change.old.mtimeNs = mtimeNs
+    changes.push(change)
+  }
+  return changes
+}
+
+/** What landed, path by path, with its SHA-256 behind it. Durable before INTENT. */
 export function writeChanges(
   disk: Disk,
   journal: Dir,
@@ -14,118 +41,30 @@ export function writeChanges(
   stripped: ReadonlyMap<Change, NodeState>,
 ): void {
   const name = changesName(commit)
-  let lines: string[] = []
-  let size = 0
+  const sum = createHash('sha256')
   let end = 0
-  const flush = (): void => {
-    const bytes = Buffer.from(lines.join(''), 'utf8')
+  const landed = function* (): Generator<Change> {
+    for (const change of changes) {
+      const state = stripped.get(change)
+      yield state === undefined ? change : { ...change, new: state }
+    }
+  }
+  for (const bytes of packChanges(landed())) {
+    sum.update(bytes)
     disk.writeAt(journal, name, end, bytes)
     end += bytes.length
-    lines = []
-    size = 0
   }
-  for (const change of changes) {
-    const landed = stripped.get(change)
-    const line = `${JSON.stringify(encodeChange(landed === undefined ? change : { ...change, new: landed }))}\n`
-    lines.push(line)
-    size += line.length
-    if (size >= CHUNK) flush()
-  }
-  flush()
+  disk.writeAt(journal, name, end, sum.digest())
   disk.fsync(journal, name)
 }
 
-export const readChanges = (disk: Disk, journal: Dir, commit: string): Change[] =>
-  disk
-    .readFile(journal, changesName(commit))
-    .toString('utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => decodeChange(JSON.parse(line) as ChangeText))
-
-interface StateText {
-  type: NodeState['type']
-  mode: number
-  uid: number
-  gid: number
-  size: number
-  mtime: string
-  sha256?: string
-  link?: string
-  xattrs?: readonly [name: string, value: string][]
-}
-
-interface ChangeText extends PathText {
-  base: number
-  kind: Change['kind']
-  old?: StateText
-  new?: StateText
-  hardlink?: number
-  identity?: Omit<BaseIdentity, 'mtimeNs' | 'ctimeNs'> & { mtime: string; ctime: string }
-}
-
-export function encodeChange(change: Change): ChangeText {
-  const { base, path, kind, old, new: state, hardlink, identity } = change
-  return {
-    ...encodePath(path),
-    base,
-    kind,
-    ...(old === null ? {} : { old: encodeState(old) }),
-    ...(state === null ? {} : { new: encodeState(state) }),
-    ...(hardlink === undefined ? {} : { hardlink }),
-    ...(identity === undefined ? {} : { identity: encodeIdentity(identity) }),
-  }
-}
-
-function encodeState({ mtimeNs, link, xattrs, ...rest }: NodeState): StateText {
-  return {
-    ...rest,
-    mtime: String(mtimeNs),
-    ...(link === undefined ? {} : { link: Buffer.from(link).toString('base64') }),
-    ...(xattrs.length === 0
-      ? {}
-      : {
-          xattrs: xattrs.map(({ name, value }): [string, string] => [
-            name,
-            Buffer.from(value).toString('base64'),
-          ]),
-        }),
-  }
-}
-
-const encodeIdentity = ({
-  mtimeNs,
-  ctimeNs,
-  ...rest
-}: BaseIdentity): NonNullable<ChangeText['identity']> => ({
-  ...rest,
-  mtime: String(mtimeNs),
-  ctime: String(ctimeNs),
-})
-
-export function decodeChange(text: ChangeText): Change {
-  const { base, kind, old, new: state, hardlink, identity } = text
-  return {
-    base,
-    path: decodePath(text),
-    kind,
-    old: old === undefined ? null : decodeState(old),
-    new: state === undefined ? null : decodeState(state),
-    findings: [],
-    ...(hardlink === undefined ? {} : { hardlink }),
-    ...(identity === undefined ? {} : { identity: decodeIdentity(identity) }),
-  }
-}
-
-function decodeState({ mtime, link, xattrs, ...rest }: StateText): NodeState {
-  return {
-    ...rest,
-    mtimeNs: BigInt(mtime),
-    ...(link === undefined ? {} : { link: Buffer.from(link, 'base64') }),
-    xattrs: (xattrs ?? []).map(([name, value]) => ({ name, value: Buffer.from(value, 'base64') })),
-  }
-}
-
-function decodeIdentity({ mtime, ctime, ...rest }: NonNullable<ChangeText['identity']>): BaseIdentity {
-  return { ...rest, mtimeNs: BigInt(mtime), ctimeNs: BigInt(ctime) }
+export function readChanges(disk: Disk, journal: Dir, commit: string): Change[] {
+  const bytes = disk.readFile(journal, changesName(commit))
+  const end = bytes.length - SUM_BYTES
+  const content = bytes.subarray(0, Math.max(0, end))
+  if (end < 0 || !createHash('sha256').update(content).digest().equals(bytes.subarray(end)))
+    throw new PuzzledError('record-damaged', `The list of what commit ${commit} changed is damaged`, {
+      hint: 'It was kept as it is and nothing was done.',
+    })
+  return unpackChanges(content)
 }

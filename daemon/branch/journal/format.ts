@@ -37,6 +37,7 @@ interface Staged {
 
 export interface OldIdentity {
   ino: number
+  dir: boolean
   size: number
   /** Decimal nanoseconds. */
   mtime: string
@@ -50,12 +51,15 @@ export interface MetaText {
   xattrs: readonly { name: string; value: string }[]
 }
 
+/** Of a staged directory, decimal nanoseconds: some filesystems change it when the directory gets another parent. */
+export type DirTime = string | null
+
 /** One step of the apply phase, with all that undoing it needs. */
 export type Operation =
   /** slot → target; nothing was there. `ino` is the staged inode: it says which side of the rename we are on. */
-  | ({ kind: 'place'; ino: number } & Target & Staged)
+  | ({ kind: 'place'; ino: number; time: DirTime } & Target & Staged)
   /** slot ⇄ target; afterwards the slot holds what was there. */
-  | ({ kind: 'swap'; ino: number; old: OldIdentity } & Target & Staged)
+  | ({ kind: 'swap'; ino: number; time: DirTime; old: OldIdentity } & Target & Staged)
   /** target → slot. */
   | ({ kind: 'remove'; old: OldIdentity } & Target & Staged)
   /** Metadata of a node that stays in its place. An empty path is the base itself. */

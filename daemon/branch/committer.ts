@@ -1,0 +1,109 @@
+import { join } from 'node:path'
+import type { BranchRecord, Requester } from '../contract/branch.ts'
+import type { Changeset } from '../contract/changeset.ts'
+import { workerPath } from '../lib/assets.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { newCommitId } from '../lib/ids.ts'
+import { type Answerer, WorkerLink } from '../lib/worker-link.ts'
+import { digestOf } from './changeset.ts'
+import type { Landed } from './commit.ts'
+import type { CollectCall, LandCall, RecoverCall, RevertCall } from './commit.worker.ts'
+import type { JobHooks } from './commit-context.ts'
+import { diffJob } from './diff.ts'
+import { packChanges } from './journal/changes.ts'
+import type { CommitFate } from './recovery-plan.ts'
+import type { Collected, Retention } from './retention.ts'
+
+export interface CommitStore {
+  /** The store's directory. */
+  readonly root: string
+  directory(id: string): string
+}
+
+/**
+ * Lands changesets from a worker thread: the event loop waits for no disk. Commits run one after the other, so the
+ * first one wins, and the next one finds the base changed.
+ */
+export class WorkerCommitter {
+  readonly #store: CommitStore
+  readonly #now: () => Date
+  readonly #commits = new WorkerLink(workerPath('commit'))
+  /** Removal of gigabytes must not make a commit wait. */
+  readonly #housekeeping = new WorkerLink(workerPath('commit'))
+
+  constructor(store: CommitStore, now: () => Date) {
+    this.#store = store
+    this.#now = now
+  }
+
+  /** Lands exactly this changeset or nothing. */
+  async commit(record: BranchRecord, changeset: Changeset, hooks: JobHooks): Promise<Landed> {
+    if (digestOf(changeset) !== changeset.digest)
+      throw new PuzzledError('changed-since-review', 'The changeset does not have the digest that it names')
+    const diff = diffJob(record, this.#store.directory(record.id))
+    const call: LandCall = {
+      store: this.#store.root,
+      diff,
+      filesDigest: digestOf({ ...changeset, requests: [] }),
+      job: {
+        commit: newCommitId(),
+        branch: record.id,
+        digest: changeset.digest,
+        part: record.digest !== null && record.digest !== changeset.digest,
+        reverts: null,
+        requester: record.requester,
+        at: this.#now().toISOString(),
+        forkedAtNs: forkOf(record),
+        allowSetuid: record.profile.resolved.gate.allowSetuid,
+        bases: record.bases.map(({ path, dev }) => ({ path, dev })),
+      },
+      packed: [...packChanges(changeset.changes)],
+    }
+    return (await this.#commits.call('land', call, answererOf(hooks))) as Landed
+  }
+
+  /** Lands the reverse of a commit with the same checks. Throws `conflict` when the base has gone on since. */
+  async revert(commit: string, requester: Requester): Promise<Landed> {
+    const call: RevertCall = {
+      store: this.#store.root,
+      commit,
+      as: newCommitId(),
+      requester,
+      at: this.#now().toISOString(),
+    }
+    return (await this.#commits.call('revert', call, async () => undefined)) as Landed
+  }
+
+  /** Follows every journal to its end. `retry` names stuck commits that a person wants to be tried again. */
+  async recover(retry: readonly string[] = []): Promise<CommitFate[]> {
+    const call: RecoverCall = { store: this.#store.root, at: this.#now().toISOString(), retry }
+    return (await this.#commits.call('recover', call)) as CommitFate[]
+  }
+
+  /** Removes what can be reverted no longer. */
+  async collect(retention: Retention): Promise<Collected> {
+    const call: CollectCall = { store: this.#store.root, retention, now: this.#now().getTime() }
+    return (await this.#commits.call('collect', call)) as Collected
+  }
+
+  /** Removes what was discarded. */
+  async emptyTrash(): Promise<{ branches: number; bytes: number }> {
+    const path = join(this.#store.root, 'trash')
+    return (await this.#housekeeping.call('emptyTrash', path)) as { branches: number; bytes: number }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#commits.close(), this.#housekeeping.close()])
+  }
+}
+
+const NS_PER_MS = 1_000_000n
+
+/** After a part of the branch was committed the base has our own changes in it: those are no conflict. */
+const forkOf = ({ createdAt, commit }: BranchRecord): bigint =>
+  BigInt(Date.parse(commit === null ? createdAt : commit.at)) * NS_PER_MS
+
+const answererOf =
+  (hooks: JobHooks): Answerer =>
+  (what, commit) =>
+    what === 'beforeIntent' ? hooks.beforeIntent(commit) : hooks.afterIntent(commit)
