@@ -31,16 +31,20 @@ export interface LauncherOptions {
   readonly cgroups?: CgroupPlacer
   /** Called for profiles whose network is not `none`; the caller closes it when the agent has ended. */
   readonly network?: (request: LaunchRequest) => Promise<BranchNetwork>
+  /** Instead of `spawnPlan`: the layer test leaves one layer out at a time. No profile reaches this. */
+  readonly planner?: typeof spawnPlan
 }
 
 /** Starts agents. One instance per daemon. */
 export class Launcher {
   readonly #cgroups: CgroupPlacer
   readonly #network: LauncherOptions['network']
+  readonly #planner: typeof spawnPlan
 
   constructor(options: LauncherOptions = {}) {
     this.#cgroups = options.cgroups ?? directCgroups()
     this.#network = options.network
+    this.#planner = options.planner ?? spawnPlan
   }
 
   /**
@@ -96,7 +100,7 @@ export class Launcher {
         command: request.argv[0] ?? '',
         onCollected: closeTerminals,
         plan: (descriptors, terminal) => {
-          plan = planStart(request, world, terminal, { ...descriptors, terminals, ownerMap })
+          plan = planStart(this.#planner, request, world, terminal, { ...descriptors, terminals, ownerMap })
           return plan
         },
       },
@@ -108,12 +112,13 @@ export class Launcher {
 }
 
 const planStart = (
+  planner: typeof spawnPlan,
   request: LaunchRequest,
   world: World,
   terminal: boolean,
   descriptors: Omit<Parameters<typeof spawnPlan>[0]['descriptors'], 'network'>,
 ): SpawnPlan =>
-  spawnPlan({
+  planner({
     ...world,
     requester: request.record.requester,
     hostname: `puzzle-${request.record.id}`,
