@@ -66,10 +66,19 @@ export class Writer {
     return this.#length
   }
 
-  /** Everything that was written, copied out; the writer starts again. */
-  take(): Buffer {
-    const taken = Buffer.from(this.#buffer.subarray(0, this.#length))
+  /** What was written, valid until the next write. */
+  view(): Buffer {
+    return this.#buffer.subarray(0, this.#length)
+  }
+
+  clear(): void {
     this.#length = 0
+  }
+
+  /** What was written, copied out; the writer starts again. */
+  take(): Buffer {
+    const taken = Buffer.from(this.view())
+    this.clear()
     return taken
   }
 }

@@ -3,6 +3,7 @@ import { PuzzledError } from '../lib/errors.ts'
 import { GrowingTree } from '../lib/merkle.ts'
 import { addToTotals, changeLeaf, headLeaf } from './changeset.ts'
 import { Writer, writeCanonical, writeIdentity } from './changeset-codec.ts'
+import { Arena } from './diff-arena.ts'
 
 /** More than a person can review and a daemon should hold. */
 const MAX_CHANGES = 1_000_000
@@ -14,27 +15,19 @@ interface Linked {
   unchanged: boolean
 }
 
-/** Encoded at once where possible: the objects of a change take four times the room. */
-type Item = { path: Uint8Array } & (Encoded | { linked: Linked })
-
-interface Encoded {
-  bytes: Buffer
-  /** Length of the part that the digest covers. */
-  canonical: number
-}
-
 /**
  * Collects the changes of one base after the other, sorts them, decides hard links and computes the digest. What it
- * holds per change is its encoded form.
+ * holds per change is its encoded form; only files with several names stay objects.
  */
 export class DiffSink {
   readonly #writer = new Writer()
   readonly #tree = new GrowingTree()
+  readonly #arena = new Arena()
   readonly #links = new Map<string, Linked[]>()
+  readonly #linkedAt = new Map<number, Linked>()
   readonly #emit: (record: Buffer) => void
   readonly #progress: (paths: number) => void
   readonly totals: ChangesetTotals = { files: 0, bytes: 0, additions: 0, modifications: 0, deletions: 0 }
-  #items: Item[] = []
   #seen = 0
   #groups = 0
 
@@ -51,7 +44,19 @@ export class DiffSink {
   }
 
   add(change: Change): void {
-    this.#push({ path: change.path, ...this.#encode(change) })
+    addToTotals(this.totals, change)
+    this.#keep(change)
+  }
+
+  #keep(change: Change): number {
+    if (this.#arena.size >= MAX_CHANGES)
+      throw new PuzzledError('too-large', `The branch changes more than ${MAX_CHANGES} paths`, {
+        hint: 'Discard it, or commit from a narrower base.',
+      })
+    const canonical = this.#encode(change)
+    const index = this.#arena.add(this.#writer.view(), canonical)
+    this.#writer.clear()
+    return index
   }
 
   /**
@@ -62,48 +67,46 @@ export class DiffSink {
     const names = this.#links.get(linked.inode)
     if (names === undefined) this.#links.set(linked.inode, [linked])
     else names.push(linked)
-    this.#push({ path: linked.change.path, linked })
+    this.#linkedAt.set(this.#keep(linked.change), linked)
   }
 
-  #push(item: Item): void {
-    if (this.#items.length >= MAX_CHANGES)
-      throw new PuzzledError('too-large', `The branch changes more than ${MAX_CHANGES} paths`, {
-        hint: 'Discard it, or commit from a narrower base.',
-      })
-    this.#items.push(item)
-  }
-
-  #encode(change: Change): Encoded {
-    addToTotals(this.totals, change)
+  #encode(change: Change): number {
     writeCanonical(this.#writer, change)
     const canonical = this.#writer.length
     writeIdentity(this.#writer, change.identity, change.old)
-    return { bytes: this.#writer.take(), canonical }
+    return canonical
   }
 
   /** Sorts and emits what one base contributed. */
   endBase(): void {
-    const items = this.#items.sort((a, b) => Buffer.compare(a.path, b.path))
-    this.#items = []
     const numbers = new Map<string, number>()
-    for (const item of items) {
-      const encoded = 'linked' in item ? this.#resolve(item.linked, numbers) : item
-      if (encoded === undefined) continue
-      this.#tree.append(changeLeaf(encoded.bytes.subarray(0, encoded.canonical)))
-      this.#emit(encoded.bytes)
+    for (const index of this.#arena.sorted()) {
+      const linked = this.#linkedAt.get(index)
+      const found = linked === undefined ? this.#arena.record(index) : this.#resolve(linked, numbers)
+      if (found === undefined) continue
+      this.#tree.append(changeLeaf(found.bytes.subarray(0, found.canonical)))
+      this.#emit(found.bytes)
     }
+    this.#arena.clear()
     this.#links.clear()
+    this.#linkedAt.clear()
   }
 
   /** Groups are numbered in canonical order. A name without company is an ordinary file. */
-  #resolve({ change, inode, unchanged }: Linked, numbers: Map<string, number>): Encoded | undefined {
+  #resolve(
+    { change, inode, unchanged }: Linked,
+    numbers: Map<string, number>,
+  ): { bytes: Buffer; canonical: number } | undefined {
     const names = this.#links.get(inode) ?? []
-    if (names.length < 2) return unchanged ? undefined : this.#encode(change)
+    const alone = names.length < 2
+    if (alone && unchanged) return undefined
     if (names.every((name) => name.unchanged && name.change.identity?.ino === change.identity?.ino))
       return undefined
-    const number = numbers.get(inode) ?? ++this.#groups
-    numbers.set(inode, number)
-    return this.#encode({ ...change, hardlink: number })
+    if (!alone && !numbers.has(inode)) numbers.set(inode, ++this.#groups)
+    const number = numbers.get(inode)
+    addToTotals(this.totals, change)
+    const canonical = this.#encode(number === undefined ? change : { ...change, hardlink: number })
+    return { bytes: this.#writer.take(), canonical }
   }
 
   digest(): string {

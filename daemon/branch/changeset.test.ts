@@ -1,0 +1,175 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Change, NodeState, NodeType } from '../contract/changeset.ts'
+import {
+  compareChanges,
+  digestOf,
+  isTimeOnly,
+  proveChange,
+  sealChangeset,
+  totalsOf,
+  verifyChange,
+  withRequests,
+} from './changeset.ts'
+import {
+  canonicalChange,
+  Reader,
+  readChange,
+  Writer,
+  writeCanonical,
+  writeIdentity,
+} from './changeset-codec.ts'
+import { changesetFromJson, changesetToJson } from './changeset-json.ts'
+
+const state = fc
+  .record({
+    type: fc.constantFrom<NodeType>('file', 'dir', 'symlink'),
+    mode: fc.nat(0o7777),
+    uid: fc.nat(0xffffffff),
+    gid: fc.nat(0xffffffff),
+    size: fc.maxSafeNat(),
+    mtimeNs: fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n),
+    hash: fc.uint8Array({ minLength: 32, maxLength: 32 }),
+    link: fc.uint8Array({ minLength: 1, maxLength: 20 }),
+    xattrs: fc.array(
+      fc.record({ name: fc.string({ maxLength: 9 }), value: fc.uint8Array({ maxLength: 9 }) }),
+      {
+        maxLength: 2,
+      },
+    ),
+  })
+  .map(({ hash, link, xattrs, ...rest }): NodeState => {
+    const values = xattrs.map((xattr) => ({ ...xattr, value: Buffer.from(xattr.value) }))
+    if (rest.type === 'file') return { ...rest, xattrs: values, sha256: Buffer.from(hash).toString('hex') }
+    return rest.type === 'symlink'
+      ? { ...rest, xattrs: values, link: Buffer.from(link) }
+      : { ...rest, xattrs: values }
+  })
+
+const number = fc.maxSafeNat()
+const time = fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n)
+const change = fc
+  .record({
+    base: fc.nat(3),
+    path: fc.uint8Array({ maxLength: 30 }),
+    kind: fc.constantFrom<Change['kind']>('add', 'modify', 'delete', 'metadata', 'replace'),
+    old: fc.option(state),
+    fresh: fc.option(state),
+    hardlink: fc.option(fc.integer({ min: 1, max: 99 })),
+    identity: fc.option(
+      fc.record({ dev: number, ino: number, size: number, mtimeNs: time, ctimeNs: time, nlink: fc.nat() }),
+    ),
+    findings: fc.array(fc.record({ rule: fc.string(), message: fc.string() }), { maxLength: 2 }),
+  })
+  .map(
+    ({ fresh, hardlink, identity, path, ...rest }): Change => ({
+      ...rest,
+      path: Buffer.from(path),
+      new: fresh,
+      ...(hardlink === null ? {} : { hardlink }),
+      // Directories that were there get their time back from the identity: a change without one has no time to lose.
+      ...(identity === null
+        ? rest.old?.type === 'dir'
+          ? { old: { ...rest.old, mtimeNs: 0n } }
+          : {}
+        : { identity }),
+    }),
+  )
+const changes = fc.array(change, { maxLength: 12 }).map((list) => list.sort(compareChanges))
+const seal = (list: readonly Change[], bases = ['/a']): ReturnType<typeof sealChangeset> =>
+  sealChangeset({ bases, changes: list, requests: [] })
+
+describe('the encoding of a change', () => {
+  it('brings every change back', () => {
+    fc.assert(
+      fc.property(change, (original) => {
+        const writer = new Writer()
+        writeCanonical(writer, original)
+        writeIdentity(writer, original.identity, original.old)
+        const reader = new Reader(writer.take())
+        expect(readChange(reader)).toEqual(original)
+        expect(reader.done).toBe(true)
+      }),
+    )
+  })
+
+  it('refuses bytes that end in the middle', () => {
+    fc.assert(
+      fc.property(change, fc.nat(), (original, cut) => {
+        const bytes = canonicalChange(original)
+        expect(() => readChange(new Reader(bytes.subarray(0, cut % bytes.length)))).toThrow(RangeError)
+      }),
+    )
+  })
+})
+
+describe('a digest', () => {
+  it('is the same for the same changes and another for others', () => {
+    fc.assert(
+      fc.property(change, change, (a, b) => {
+        const same = canonicalChange(a).equals(canonicalChange(b))
+        expect(seal([a]).digest === seal([b]).digest).toBe(same)
+      }),
+    )
+  })
+
+  it('covers the bases and the requests, not the identity of the base', () => {
+    const [one] = fc.sample(change, { numRuns: 1, seed: 1 })
+    if (one === undefined) throw new Error('no sample')
+    const { identity: _, ...bare } = one
+    const request = { id: 'r', method: 'POST', host: 'h', path: '/', bytes: 1, class: 'queue', sha256: 'ab' }
+    const sealed = seal([bare])
+    expect(seal([bare], ['/b']).digest).not.toBe(sealed.digest)
+    expect(withRequests(sealed, [request]).digest).not.toBe(sealed.digest)
+    const identity = { dev: 1, ino: 2, size: 3, mtimeNs: 4n, ctimeNs: 5n, nlink: 6 }
+    expect(seal([{ ...bare, identity }]).digest).toBe(sealed.digest)
+  })
+
+  it('proves each of its changes, and no other', () => {
+    fc.assert(
+      fc.property(changes, change, (list, other) => {
+        const sealed = seal(list)
+        for (const entry of list) {
+          const proof = proveChange(sealed, entry)
+          expect(verifyChange(sealed.digest, entry, proof)).toBe(true)
+          const isOther = !canonicalChange(other).equals(canonicalChange(entry))
+          if (isOther) expect(verifyChange(sealed.digest, other, proof)).toBe(false)
+        }
+      }),
+    )
+  })
+})
+
+describe('a changeset as JSON', () => {
+  it('comes back the same', () => {
+    fc.assert(
+      fc.property(changes, (list) => {
+        const sealed = seal(list)
+        expect(changesetFromJson(JSON.parse(JSON.stringify(changesetToJson(sealed))))).toEqual(sealed)
+      }),
+    )
+  })
+
+  it('is refused when it was altered', () => {
+    const json = changesetToJson(seal([]))
+    expect(() => changesetFromJson({ ...json, bases: ['/etc'] })).toThrow('digest')
+    expect(digestOf(seal([]))).toBe(json.digest)
+  })
+})
+
+describe('totals', () => {
+  it('leave out a directory that only got a new time', () => {
+    const dir: NodeState = { type: 'dir', mode: 0o755, uid: 0, gid: 0, size: 0, mtimeNs: 1n, xattrs: [] }
+    const touched: Change = {
+      base: 0,
+      path: Buffer.from('d'),
+      kind: 'metadata',
+      old: dir,
+      new: { ...dir, mtimeNs: 2n },
+      findings: [],
+    }
+    expect(isTimeOnly(touched)).toBe(true)
+    expect(isTimeOnly({ ...touched, new: { ...dir, mode: 0o700 } })).toBe(false)
+    expect(totalsOf([touched]).files).toBe(0)
+  })
+})
