@@ -2,8 +2,8 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmdirSync, wr
 import { join } from 'node:path'
 import type { FeatureName } from '../../contract/features.ts'
 import { errnoOf } from '../../lib/errors.ts'
+import { cgroupHierarchy } from '../cgroup.ts'
 import type { Finding } from '../feature-text.ts'
-import { readMounts } from '../mount.ts'
 import { O_RDONLY } from '../uapi/index.ts'
 import { failedCall, op, text } from './calls.ts'
 
@@ -17,31 +17,37 @@ const CONTROLLERS = {
   pids: ['pids.max', 'max'],
 } as const
 
-/** Everything about cgroup v2, in one empty cgroup that is removed again. */
+/** Everything about cgroup v2, in empty cgroups that are removed again. */
 export async function probeCgroups(): Promise<CgroupFindings> {
-  const hierarchy = readMounts()
-    .filter(({ type }) => type === 'cgroup2')
-    .at(-1)
-    ?.target.toString('utf8')
+  const hierarchy = cgroupHierarchy()
   if (hierarchy === undefined) return allMissing('cgroup v2 is not mounted')
-  // The own cgroup is what a service was delegated; root may also use the top of the hierarchy.
+  // Branches live at the top of the hierarchy where that is allowed, else in what this service was delegated.
   const own = join(hierarchy, /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '/')
-  let refusal = ''
-  for (const parent of new Set([own, hierarchy])) {
-    const cgroup = join(parent, `puzzled-probe-${process.pid}`)
-    try {
-      mkdirSync(cgroup)
-    } catch (error) {
-      refusal = `mkdir ${cgroup}: ${errnoOf(error) ?? String(error)}`
-      continue
-    }
-    try {
-      return await probeIn(parent, cgroup)
-    } finally {
-      rmdirSync(cgroup)
-    }
+  let best: CgroupFindings = {}
+  for (const parent of new Set([hierarchy, own])) best = better(best, await probeBelow(parent))
+  return best
+}
+
+/** Per feature what was found first, unless the other place has more of it. */
+function better(first: CgroupFindings, second: CgroupFindings): CgroupFindings {
+  const merged: CgroupFindings = { ...second, ...first }
+  for (const [name, finding] of Object.entries(second) as [FeatureName, Finding][])
+    if (finding.level > (first[name]?.level ?? -1)) merged[name] = finding
+  return merged
+}
+
+async function probeBelow(parent: string): Promise<CgroupFindings> {
+  const cgroup = join(parent, `puzzled-probe-${process.pid}`)
+  try {
+    mkdirSync(cgroup)
+  } catch (error) {
+    return allMissing(`mkdir ${cgroup}: ${errnoOf(error) ?? String(error)}`)
   }
-  return allMissing(refusal)
+  try {
+    return await probeIn(parent, cgroup)
+  } finally {
+    rmdirSync(cgroup)
+  }
 }
 
 function allMissing(detail: string): CgroupFindings {
@@ -110,7 +116,9 @@ function controllerFinding(parent: string, cgroup: string, name: keyof typeof CO
       if (value === '') readFileSync(join(cgroup, file))
       else writeFileSync(join(cgroup, file), value)
     } finally {
-      if (!enabled) writeFileSync(join(parent, 'cgroup.subtree_control'), `-${name}`)
+      // A branch that was placed meanwhile may count on it by now.
+      if (!enabled && !existsSync(join(parent, 'puzzle.slice')))
+        writeFileSync(join(parent, 'cgroup.subtree_control'), `-${name}`)
     }
     return { level: 1, detail: `${file} works` }
   } catch (error) {

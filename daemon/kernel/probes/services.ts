@@ -50,8 +50,8 @@ export function busAddress(environment: NodeJS.ProcessEnv, uid: number): string 
     : `${environment.XDG_RUNTIME_DIR ?? `/run/user/${uid}`}/bus`
 }
 
-/** A peer that speaks D-Bus accepts our uid; the connection is closed again. */
-function authenticated(path: string, milliseconds = 100): Promise<string | undefined> {
+/** A peer that speaks D-Bus accepts our uid; the connection is closed again. Only one that hangs costs this long. */
+function authenticated(path: string, milliseconds = 3000): Promise<string | undefined> {
   return new Promise((resolve) => {
     const uid = Buffer.from(String(process.geteuid?.() ?? 0)).toString('hex')
     const socket = connect(path)
