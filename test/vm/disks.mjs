@@ -45,7 +45,7 @@ export function projectDisk(dir) {
     mkdirSync(join(stage, dirname(file)), { recursive: true })
     cpSync(repository + file, join(stage, file), { verbatimSymlinks: true })
   }
-  for (const folder of ['dist', 'node_modules'])
+  for (const folder of ['dist', 'dist-packages', 'node_modules'])
     if (existsSync(repository + folder))
       cpSync(repository + folder, join(stage, folder), {
         recursive: true,
