@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { BUS_NAME } from '../daemon/contract/bus.ts'
 import type { Engine } from '../daemon/contract/engine.ts'
+import { requester } from './requester.ts'
 
 /**
  * The daemon when one answers on the bus, otherwise the same engine in this process. A store that was named on the
@@ -10,7 +11,7 @@ export async function connectEngine(stateDir: string | null): Promise<Engine> {
   const daemon = stateDir === null ? await connectDaemon() : null
   if (daemon !== null) return daemon
   const { openEmbedded } = await import('../daemon/embedded.ts')
-  return openEmbedded({ stateDir })
+  return openEmbedded({ stateDir, requester: requester() })
 }
 
 const DEFAULT_SOCKET = '/run/dbus/system_bus_socket'

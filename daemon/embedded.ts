@@ -1,11 +1,174 @@
-import type { Engine } from './contract/engine.ts'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { announcing } from './agent/announce.ts'
+import { EventStream } from './agent/event-stream.ts'
+import { LocalEngine } from './agent/local-engine.ts'
+import type { Ports } from './agent/ports.ts'
+import { AuditLog } from './audit/log.ts'
+import { WorkerCommitter } from './branch/committer.ts'
+import { LayerDiffer } from './branch/diff.ts'
+import { OverlayLayers } from './branch/overlay.ts'
+import { FileBranchStore } from './branch/store.ts'
+import { openStoreDirectory } from './branch/store-directory.ts'
+import { type RecoveryReport, recoverBranches } from './branch/store-recovery.ts'
+import type { Requester } from './contract/branch.ts'
+import type { CollectResult, Engine } from './contract/engine.ts'
+import type { FeatureName, Features } from './contract/features.ts'
+import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
+import { nodeFiles } from './lib/durable.ts'
 import { PuzzledError } from './lib/errors.ts'
+import { UndoStack } from './lib/undo.ts'
+import { ACTION_POLICY_FILE, ActionJudge } from './policy/action-judge.ts'
+import { ApprovalStore } from './policy/approvals.ts'
+import type { ContentReader } from './policy/contents.ts'
+import { DecisionLog } from './policy/decision-log.ts'
+import { PolicyGate } from './policy/gate.ts'
+import { LimitLedger } from './policy/limits.ts'
+import { policySources } from './policy/policy-set.ts'
+import { ProfileStore } from './policy/profiles.ts'
+import { Launcher } from './sandbox/launch.ts'
 
-export interface EmbeddedOptions {
-  stateDir: string | null
+export interface OpenedEngine {
+  engine: LocalEngine
+  /** What recovery found and did when the store was opened. */
+  recovery: RecoveryReport
+  /** Reads policies again: all of them, or none. */
+  reload(): Promise<void>
+  release(): Promise<void>
 }
 
-/** The engine in the caller's process, on the same store as the daemon's. */
-export async function openEmbedded(_options: EmbeddedOptions): Promise<Engine> {
-  throw new PuzzledError('feature-missing', 'The embedded engine is being built')
+const now = (): Date => new Date()
+
+/** The engine for one command of `puzzlectl`, where no daemon runs: the same store, the same results. */
+export async function openEmbedded(options: {
+  stateDir: string | null
+  requester: Requester
+}): Promise<Engine> {
+  if (process.geteuid?.() !== 0)
+    throw new PuzzledError('not-root', 'Branches need root, and no daemon answers on the bus', {
+      hint: 'Run it with sudo, or install the daemon once: sudo puzzlectl daemon install. Without root: explain, profile, policy, doctor.',
+    })
+  const config = await readConfig(CONFIG_PATH)
+  const { engine } = await openEngine(
+    options.stateDir === null ? config : { ...config, state_dir: options.stateDir },
+    options.requester,
+  )
+  return engine
+}
+
+/** Opens the store, recovers it and builds the engine over it. The order is the order of what relies on what. */
+export async function openEngine(config: Config, requester: Requester): Promise<OpenedEngine> {
+  const undo = new UndoStack()
+  try {
+    const opened = await construct(config, requester, undo)
+    return { ...opened, release: () => undo.unwind() }
+  } catch (error) {
+    await undo.unwind()
+    throw error
+  }
+}
+
+async function construct(
+  config: Config,
+  requester: Requester,
+  undo: UndoStack,
+): Promise<Omit<OpenedEngine, 'release'>> {
+  const directory = await openStoreDirectory(config.state_dir, nodeFiles)
+  undo.push('unlock the store', () => directory.close())
+  const root = directory.path
+  const stream = new EventStream()
+  const events = { publish: (event: Parameters<EventStream['publish']>[0]) => stream.publish(event) }
+  const files = new FileBranchStore(root, nodeFiles, now)
+  const committer = new WorkerCommitter({ root, directory: (id) => files.directory(id) }, now)
+  undo.push('end the commit workers', () => committer.close())
+  const launcher = new Launcher()
+  const recovery = await recover(files, committer, launcher)
+  const log = await AuditLog.open(join(root, 'audit'), { now })
+  undo.push('close the audit log', () => log.close())
+  for (const move of recovery.moves) await log.append('recovered', move.branch, { ...move })
+  const differ = new LayerDiffer(files)
+  const policy = await openPolicy(root, differ)
+  undo.push('end the policy workers', () => policy.gate.close())
+  const ports: Ports = {
+    store: announcing(files, events, { now }),
+    layers: new OverlayLayers(files, root),
+    differ,
+    committer,
+    gate: {
+      evaluate: (...args) => policy.gate.evaluate(...args),
+      consume: (...args) => policy.judge.consume(...args),
+    },
+    approvals: policy.approvals,
+    launcher,
+    audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
+    events,
+    profiles: new ProfileStore(),
+    features: (names) => probe(root, names),
+    clock: { now },
+    collect: () => collect(committer, config),
+  }
+  const engine = LocalEngine.over(ports, stream, requester, () => undo.unwind())
+  const reload = async (): Promise<void> => {
+    await policy.gate.reload()
+    await policy.judge.reload()
+  }
+  return { engine, recovery, reload }
+}
+
+/** Journals first: they decide. Then the processes of branches that nobody watches any more, then the records. */
+async function recover(
+  store: FileBranchStore,
+  committer: WorkerCommitter,
+  launcher: Launcher,
+): Promise<RecoveryReport> {
+  const commits = await committer.recover()
+  for (const { id, state } of await store.list())
+    if (state === 'running' || state === 'frozen' || state === 'preparing') await launcher.sweep(id)
+  return recoverBranches(store, commits, now())
+}
+
+async function openPolicy(root: string, differ: LayerDiffer) {
+  const directory = join(root, 'policy')
+  for (const folder of ['approvals', 'decisions', 'decisions/inputs'])
+    await mkdir(join(directory, folder), { recursive: true, mode: 0o700 })
+  const judge = new ActionJudge(
+    ACTION_POLICY_FILE,
+    new LimitLedger(nodeFiles, join(directory, 'limits.json'), now),
+    now,
+  )
+  const decisions = new DecisionLog(nodeFiles, join(directory, 'decisions'))
+  const gate = new PolicyGate({
+    sources: () => policySources(),
+    contents: contentsOf(differ),
+    judge: (...args) => judge.judge(...args),
+    record: (decision) => decisions.record(decision),
+  })
+  return { gate, judge, approvals: new ApprovalStore(nodeFiles, join(directory, 'approvals'), now) }
+}
+
+const contentsOf =
+  (differ: LayerDiffer): ContentReader =>
+  async (record, change, which, limit) => {
+    const { before, after } = await differ.content(record, change.base, change.path, limit)
+    return (which === 'new' ? after : before)?.bytes ?? null
+  }
+
+/** The probes are loaded when somebody asks: most starts do not. */
+async function probe(root: string, names?: readonly FeatureName[]): Promise<Partial<Features>> {
+  const { probeFeatures } = await import('./kernel/features.ts')
+  return probeFeatures({
+    stateDirectory: root,
+    overrides: process.env.PUZZLED_TEST_FEATURES,
+    ...(names === undefined ? {} : { only: names }),
+  })
+}
+
+async function collect(committer: WorkerCommitter, { retention }: Config): Promise<CollectResult> {
+  const kept = await committer.collect({
+    count: retention.commits,
+    ageMs: retention.age * 1000,
+    bytes: retention.bytes,
+  })
+  const trash = await committer.emptyTrash()
+  return { branches: trash.branches, commits: kept.commits.length, bytes: kept.bytes + trash.bytes }
 }

@@ -1,4 +1,4 @@
-import type { Change, Changeset } from '../../daemon/contract/changeset.ts'
+import { type Change, type Changeset, isEcho } from '../../daemon/contract/changeset.ts'
 import type { Engine } from '../../daemon/contract/engine.ts'
 import { jsonText } from '../json.ts'
 import { openPager } from '../pager.ts'
@@ -11,11 +11,12 @@ const SHOWN_BYTES = 1 << 20
 
 export const run: VerbRun = async (context, [id = ''], options) => {
   const engine = await context.engine()
-  const changeset = await engine.changes(id)
+  const whole = await engine.changes(id)
   if (context.json) {
-    await context.print(jsonText(changesetJson(changeset)))
+    await context.print(jsonText(changesetJson(whole)))
     return 0
   }
+  const changeset = { ...whole, changes: whole.changes.filter((change) => !isEcho(change)) }
   const pager = openPager(context)
   try {
     if (flagOption(options, 'nameOnly')) await printNames(pager.print, changeset)

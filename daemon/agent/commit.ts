@@ -86,6 +86,7 @@ async function land(
     landed = await ports.committer.commit(record, changeset, {
       beforeIntent: async (commit) => {
         await ports.audit.record('commit', record.id, { commit, digest: changeset.digest, approval })
+        await ports.gate.consume(changeset, commit)
         if (approval !== null) await ports.approvals.consume(approval, commit)
       },
       afterIntent: async () => {

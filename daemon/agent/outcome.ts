@@ -1,5 +1,5 @@
 import type { BranchRecord } from '../contract/branch.ts'
-import type { Changeset, ChangesetTotals } from '../contract/changeset.ts'
+import { type Changeset, type ChangesetTotals, isEcho } from '../contract/changeset.ts'
 import type { ConflictEntry, Outcome } from '../contract/engine.ts'
 
 export const NO_CHANGES: ChangesetTotals = {
@@ -35,4 +35,4 @@ export function outcomeOf(record: BranchRecord, facts: OutcomeFacts = {}): Outco
 }
 
 export const isEmpty = (changeset: Changeset): boolean =>
-  changeset.changes.length === 0 && changeset.requests.length === 0
+  changeset.changes.every(isEcho) && changeset.requests.length === 0

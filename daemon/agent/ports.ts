@@ -79,6 +79,8 @@ export interface CommitHooks {
 
 export interface Gate {
   evaluate(record: BranchRecord, changeset: Changeset): Promise<Verdict>
+  /** Counts what limits of the action policy this commit uses up; the same commit may call it again. */
+  consume(changeset: Changeset, commit: string): Promise<void>
 }
 
 /** A person's decision about one digest. Durable, used once. */

@@ -93,3 +93,22 @@ export interface Changeset {
   /** Hex Merkle root (RFC 6962 hashing) over the canonical form of bases, changes and requests. */
   digest: string
 }
+
+/**
+ * A directory of which nothing but the time of its last change differs: the echo of changes beneath it. It lands with
+ * them, so that the tree is exactly what the agent saw, but there is nothing in it to show or to decide about.
+ */
+export function isEcho({ kind, old, new: now }: Change): boolean {
+  if (kind !== 'metadata' || old?.type !== 'dir' || now?.type !== 'dir') return false
+  return (
+    old.mode === now.mode && old.uid === now.uid && old.gid === now.gid && sameXattrs(old.xattrs, now.xattrs)
+  )
+}
+
+const sameXattrs = (a: readonly XattrEntry[], b: readonly XattrEntry[]): boolean =>
+  a.length === b.length &&
+  a.every(
+    (entry, at) => entry.name === b[at]?.name && Buffer.from(entry.value).equals(b[at]?.value ?? NO_BYTES),
+  )
+
+const NO_BYTES = Buffer.alloc(0)

@@ -62,6 +62,8 @@ export interface ProbeOptions {
   readonly stateDirectory: string
   /** The value of PUZZLED_TEST_FEATURES. */
   readonly overrides?: string | undefined
+  /** Probes only these; the others are said to be not probed. */
+  readonly only?: readonly FeatureName[]
 }
 
 /** Tries every primitive that puzzled composes. Nothing of it is left afterwards: no mount, cgroup, file or process. */
@@ -70,11 +72,18 @@ export async function probeFeatures(options: ProbeOptions): Promise<Features> {
   const folder = probeFolder(options.stateDirectory)
   try {
     const findings: Partial<Record<FeatureName, Finding>> = {}
+    const wanted = (name: string): boolean => options.only?.some((one) => one === name) ?? true
+    const cgroups = async (): Promise<void> => {
+      const found = await attempt(probeCgroups)
+      Object.assign(findings, 'level' in found ? {} : found)
+    }
     await Promise.all([
-      attempt(probeCgroups).then((cgroups) => Object.assign(findings, 'level' in cgroups ? {} : cgroups)),
-      ...Object.entries(PROBES).map(async ([name, probe]) => {
-        findings[name as FeatureName] = await attempt(() => probe(folder))
-      }),
+      ...(FEATURE_NAMES.some((name) => wanted(name) && !(name in PROBES)) ? [cgroups()] : []),
+      ...Object.entries(PROBES)
+        .filter(([name]) => wanted(name))
+        .map(async ([name, probe]) => {
+          findings[name as FeatureName] = await attempt(() => probe(folder))
+        }),
     ])
     const row = (name: FeatureName): FeatureRow =>
       featureRow(name, applyOverride(name, findings[name] ?? { level: 0, detail: 'not probed' }, overrides))

@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { rmdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import {
   cgroupHierarchy,
   controllersOf,
@@ -7,7 +8,7 @@ import {
   killCgroup,
   removeCgroup,
 } from '../kernel/cgroup.ts'
-import { PuzzledError } from '../lib/errors.ts'
+import { errnoOf, PuzzledError } from '../lib/errors.ts'
 
 /** Where the processes of a branch live. The daemon writes directly, or asks systemd for a scope. */
 export interface CgroupPlacer {
@@ -49,7 +50,18 @@ export function directCgroups(hierarchy: () => string | undefined = cgroupHierar
       if (path === undefined) return { terminated: 0, survivors: 0 }
       const result = await killCgroup(path)
       removeCgroup(path)
+      removeIfEmpty(dirname(path))
       return result
     },
+  }
+}
+
+/** The slice goes with its last branch; while others are in it, it stays. */
+function removeIfEmpty(slice: string): void {
+  try {
+    rmdirSync(slice)
+  } catch (error) {
+    const errno = errnoOf(error)
+    if (errno !== 'EBUSY' && errno !== 'ENOTEMPTY' && errno !== 'ENOENT') throw error
   }
 }

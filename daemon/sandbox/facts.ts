@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { release } from 'node:os'
+import { parseHardLimits } from './resource-limits.ts'
 import {
   type HostFacts,
   type PathKind,
@@ -18,6 +19,7 @@ export function gatherFacts(paths: Iterable<string>): HostFacts {
   return {
     kernel: [major, minor],
     lastCapability: Number(readFileSync('/proc/sys/kernel/cap_last_cap', 'utf8')),
+    hardLimits: parseHardLimits(readFileSync('/proc/self/limits', 'utf8')),
     links: topLevelLinks(),
     secrets: [...SECRET_PATHS, ...sshKeys()].flatMap(existing),
     procMasks: PROC_MASKS.flatMap(existing),

@@ -10,6 +10,7 @@ import { type PlanInput, type SpawnPlan, spawnPlan } from './spawn-plan.ts'
 export const FACTS: HostFacts = {
   kernel: [6, 18],
   lastCapability: 40,
+  hardLimits: {},
   links: { '/bin': 'usr/bin' },
   secrets: [
     { path: '/etc/shadow', kind: 'file' },

@@ -1,4 +1,5 @@
 // pure
+import type { Grant } from '../contract/branch.ts'
 import type { Profile } from '../contract/profile.ts'
 import type { SpawnOp } from '../contract/spawn.ts'
 import {
@@ -41,4 +42,39 @@ export function resourceLimitOps(rlimits: Profile['rlimits']): SpawnOp[] {
       return value === undefined ? [] : [set(name, resource, value)]
     }),
   ]
+}
+
+/** What our own hard limits are, by the names of `/proc/self/limits`; absent means unlimited. */
+export type HardLimits = Readonly<Partial<Record<keyof typeof RESOURCES, number>>>
+
+const LABELS: Readonly<Record<keyof typeof RESOURCES, string>> = {
+  nofile: 'Max open files',
+  fsize: 'Max file size',
+  stack: 'Max stack size',
+  nproc: 'Max processes',
+  memlock: 'Max locked memory',
+}
+
+export function parseHardLimits(text: string): HardLimits {
+  const limits: Partial<Record<keyof typeof RESOURCES, number>> = {}
+  for (const [name, label] of Object.entries(LABELS)) {
+    const [, hard] = new RegExp(`^${label} +\\S+ +(\\d+)`, 'm').exec(text) ?? []
+    if (hard !== undefined) limits[name as keyof typeof RESOURCES] = Number(hard)
+  }
+  return limits
+}
+
+/** Without CAP_SYS_RESOURCE nobody can be given more than we have: less is granted, and said. */
+export function withinHardLimits(
+  rlimits: Profile['rlimits'],
+  hard: HardLimits,
+): { rlimits: Profile['rlimits']; grants: Grant[] } {
+  const grants: Grant[] = []
+  const within = Object.entries(rlimits).map(([name, asked]) => {
+    const most = hard[name as keyof typeof RESOURCES]
+    if (most === undefined || asked <= most) return [name, asked]
+    grants.push({ what: `limit ${name}`, requested: String(asked), granted: String(most), full: false })
+    return [name, most]
+  })
+  return { rlimits: Object.fromEntries(within), grants }
 }

@@ -1,4 +1,5 @@
 // pure
+import type { HardLimits } from './resource-limits.ts'
 
 /** What stands at a path of the host. `absent` is a fact, not an error. */
 export type PathKind = 'directory' | 'file' | 'link' | 'other' | 'absent'
@@ -12,6 +13,8 @@ export interface HostFacts {
   readonly kernel: readonly [number, number]
   /** /proc/sys/kernel/cap_last_cap. */
   readonly lastCapability: number
+  /** Our own: nobody can be given more where we lack CAP_SYS_RESOURCE. */
+  readonly hardLimits: HardLimits
   /** Top-level names that are links on this host (`/bin` to `usr/bin`): made again as links when a profile mounts them. */
   readonly links: Readonly<Record<string, string>>
   /** Secrets below /etc that exist. */

@@ -26,7 +26,7 @@ import { type Identity, identityOps, withRequesterRights } from './identity.ts'
 import { landlockPlaces } from './landlock-places.ts'
 import { landlockOps } from './landlock-rules.ts'
 import type { Place } from './places.ts'
-import { resourceLimitOps } from './resource-limits.ts'
+import { resourceLimitOps, withinHardLimits } from './resource-limits.ts'
 import type { HostFacts } from './root-facts.ts'
 import { rootOps, sourceOps } from './root-plan.ts'
 import { type SeccompFilter, seccompOps } from './seccomp-plan.ts'
@@ -162,11 +162,12 @@ function lockedSections(input: LockInput): Pick<SpawnPlan, 'sections' | 'grants'
     abi: input.landlockAbi,
     paths: landlockPlaces(input.places, input.profile, input.facts),
   })
+  const limits = withinHardLimits(input.profile.rlimits, input.facts.hardLimits)
   const seccomp = input.seccomp.length === 0 ? [] : [...seccompOps(input.seccomp), ...lockedBySeccomp()]
   return {
     sections: [
       { name: 'session', ops: sessionOps(input) },
-      { name: 'limits', ops: resourceLimitOps(input.profile.rlimits) },
+      { name: 'limits', ops: resourceLimitOps(limits.rlimits) },
       { name: 'identity', ops: [...capsBeforeIdentityOps(), ...identityOps(input.identity)] },
       { name: 'capabilities', ops: capsOps(input.facts.lastCapability) },
       { name: 'directory', ops: directoryOps(input) },
@@ -176,7 +177,7 @@ function lockedSections(input: LockInput): Pick<SpawnPlan, 'sections' | 'grants'
       { name: 'seccomp', ops: seccomp },
       { name: 'exec', ops: [execOp(input)] },
     ],
-    grants: landlock.grants,
+    grants: [...landlock.grants, ...limits.grants],
   }
 }
 

@@ -180,6 +180,9 @@ function portsOf(world: FakeWorld): Ports {
         durationMs: 0,
         shadow: false,
       }),
+      consume: async () => {
+        world.log.push('count limits')
+      },
     },
     approvals: fakeApprovals(world),
     launcher: fakeLauncher(world),

@@ -1,5 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -65,6 +74,8 @@ class RoomWorker implements Worker {
   async start(): Promise<void> {
     const { distPath, env, execArgv, project } = this.#options
     this.#temporary = mkdtempSync(join(tmpdir(), 'puzzled-room-'))
+    // Agents and reviewers of other uids must be able to reach what a test makes reachable for them.
+    chmodSync(this.#temporary, 0o711)
     const environment: NodeJS.ProcessEnv = {
       ...env,
       TMPDIR: this.#temporary,

@@ -1,0 +1,164 @@
+import { chownSync, existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { DEVELOPER, REVIEWER, type Workplace, workplace } from './cli.ts'
+
+let here: Workplace
+beforeEach(() => {
+  here = workplace()
+})
+afterEach(() => here.remove())
+
+const file = (name: string): string => join(here.project, name)
+/** As the developer would have made it. */
+const put = (name: string, text: string): void => {
+  writeFileSync(file(name), text)
+  chownSync(file(name), DEVELOPER, DEVELOPER)
+}
+const text = (name: string): string => readFileSync(file(name), 'utf8')
+const sh = (script: string, ...options: string[]) =>
+  here.puzzlectl('run', ...options, '--', 'sh', '-c', script)
+const jsonOf = (out: string): Record<string, unknown> => JSON.parse(out.trim().split('\n').at(-1) ?? '')
+const branches = async (): Promise<{ id: string; state: string }[]> =>
+  JSON.parse((await here.puzzlectl('ls', '--all', '--json')).out)
+
+describe('run', () => {
+  it('lands what the gate allows, as the requester would have written it', async () => {
+    put('keep.txt', 'old\n')
+    const { status, err } = await sh('echo new > made.txt; echo more >> keep.txt; mkdir d; rm -f nothing')
+    expect(err).toMatch(/puzzled: branch \w+: \+2 ~1 -0 .*; committed as c\w+/)
+    expect(status).toBe(0)
+    expect(text('made.txt')).toBe('new\n')
+    expect(text('keep.txt')).toBe('old\nmore\n')
+    expect(lstatSync(file('made.txt')).uid).toBe(DEVELOPER)
+    expect(readdirSync(here.project).sort()).toEqual(['d', 'keep.txt', 'made.txt'])
+  })
+
+  it('passes output and exit status through, and leaves nothing when nothing changed', async () => {
+    const { status, out, err } = await sh('echo to stdout; echo to stderr >&2; exit 7')
+    expect(status).toBe(7)
+    expect(out).toBe('to stdout\n')
+    expect(err).toMatch(/^to stderr\npuzzled: branch \w+: no changes; nothing to commit\n/)
+    expect((await branches()).filter(({ state }) => state !== 'discarded')).toEqual([])
+  })
+
+  it.each([
+    ['a command that does not exist', ['no-such-command'], 127],
+    ['a file that is not executable', ['./data.txt'], 126],
+    ['a signal', ['sh', '-c', 'kill -TERM $$'], 143],
+  ])('ends like a shell for %s', async (_what, command, expected) => {
+    put('data.txt', 'no program\n')
+    const { status, err } = await here.puzzlectl('run', '--', ...command)
+    expect([status, err]).toEqual([expected, expect.any(String)])
+    expect(readdirSync(here.project)).toEqual(['data.txt'])
+  })
+
+  it('keeps the work of an agent that failed for a person to look at', async () => {
+    const { status, err } = await sh('echo half > made.txt; exit 3')
+    expect(status).toBe(3)
+    expect(err).toContain('agent-failed')
+    expect(err).toMatch(/next: puzzlectl diff \w+ \| puzzlectl approve \w+ \| puzzlectl reject \w+/)
+    expect(existsSync(file('made.txt'))).toBe(false)
+    expect(await branches()).toMatchObject([{ state: 'held' }])
+  })
+
+  it('throws away what is asked to be thrown away', async () => {
+    const { status } = await sh('rm -rf ./* && echo x > y', '--then', 'discard')
+    expect(status).toBe(0)
+    expect(readdirSync(here.project)).toEqual([])
+  })
+
+  it('speaks JSON', async () => {
+    const { out } = await sh('echo hi > a', '--json')
+    expect(jsonOf(out)).toMatchObject({
+      state: 'committed',
+      totals: { additions: 1 },
+      exit: { code: 0, signal: null },
+    })
+  })
+})
+
+describe('decisions', () => {
+  it('a held branch lands when another person approves it, once, and can be reverted', async () => {
+    put('a.txt', 'one\n')
+    const held = await sh('echo two > a.txt; echo b > b.txt', '--then', 'hold', '--name', 'fix')
+    expect(held.status).toBe(0)
+    expect(text('a.txt')).toBe('one\n')
+    const shown = await here.puzzlectl('diff', 'fix')
+    expect(shown.out).toContain('-one')
+    expect(shown.out).toContain('+two')
+    const approved = await here.asUser(REVIEWER, 'approve', 'fix', '-m', 'looks right')
+    expect([approved.status, approved.out]).toEqual([0, expect.stringContaining('committed as')])
+    expect(text('a.txt')).toBe('two\n')
+    const commit = /committed as (c\w+)/.exec(approved.out)?.[1] ?? ''
+    const again = await here.asUser(REVIEWER, 'approve', 'fix')
+    expect(again.status).not.toBe(0)
+    const reverted = await here.puzzlectl('revert', commit)
+    expect([reverted.status, reverted.err]).toEqual([0, ''])
+    expect(text('a.txt')).toBe('one\n')
+    expect(existsSync(file('b.txt'))).toBe(false)
+  })
+
+  it('nobody loses work when the base changed meanwhile', async () => {
+    put('a.txt', 'one\n')
+    await sh('echo agent > a.txt', '--then', 'hold', '--name', 'late')
+    put('a.txt', 'the editor saved this\n')
+    const approved = await here.asUser(REVIEWER, 'approve', 'late')
+    expect([approved.status, approved.err]).toEqual([
+      122,
+      expect.stringContaining('no longer what was reviewed'),
+    ])
+    await here.puzzlectl('review', 'late')
+    const again = await here.asUser(REVIEWER, 'approve', 'late')
+    expect([again.status, again.out]).toEqual([122, expect.stringMatching(/conflict.*a\.txt/s)])
+    expect(text('a.txt')).toBe('the editor saved this\n')
+    expect(await branches()).toMatchObject([{ state: 'held' }])
+  })
+
+  it('a part lands, the rest stays', async () => {
+    await sh('echo a > a.txt; echo b > b.txt', '--then', 'hold', '--name', 'parts')
+    const { status } = await here.asUser(REVIEWER, 'approve', 'parts', '--only', 'a.txt')
+    expect(status).toBe(0)
+    expect(readdirSync(here.project)).toEqual(['a.txt'])
+    const rest = await here.puzzlectl('diff', 'parts', '--name-only')
+    expect(rest.out).toBe('b.txt\n')
+  })
+
+  it('of two agents the first commit wins', async () => {
+    put('a.txt', 'one\n')
+    await sh('echo first > a.txt', '--then', 'hold', '--name', 'first')
+    await sh('echo second > a.txt', '--then', 'hold', '--name', 'second')
+    expect((await here.asUser(REVIEWER, 'approve', 'first')).status).toBe(0)
+    expect((await here.asUser(REVIEWER, 'approve', 'second')).status).toBe(122)
+    expect(text('a.txt')).toBe('first\n')
+  })
+
+  it('what is rejected or discarded never lands', async () => {
+    await sh('echo a > a.txt', '--then', 'hold', '--name', 'bad')
+    expect((await here.asUser(REVIEWER, 'reject', 'bad', '-m', 'no')).status).toBe(0)
+    await sh('echo a > a.txt', '--then', 'hold', '--name', 'worse')
+    expect((await here.puzzlectl('discard', 'worse')).status).toBe(0)
+    expect(readdirSync(here.project)).toEqual([])
+  })
+
+  it('persistence in a git hook is not landed by itself', async () => {
+    await sh('git init -q . && echo "#!/bin/sh" > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit')
+    expect(existsSync(file('.git/hooks/pre-commit'))).toBe(false)
+  })
+})
+
+describe('mistakes', () => {
+  it.each([
+    [['show', 'nothing'], 68],
+    [['run', '--profile', 'no-such-profile', '--', 'true'], 65],
+    [['run', '--base', '/', '--', 'true'], 66],
+    [['run', '--base', '/no/such/dir', '--', 'true'], 66],
+    [['run', '--budget', 'wall=soon', '--', 'true'], 2],
+    [['run', '--then', 'maybe', '--', 'true'], 2],
+    [['frobnicate'], 2],
+  ])('%j is one sentence, a hint and status %d', async (args, status) => {
+    const ended = await here.puzzlectl(...args)
+    expect([ended.status, ended.out]).toEqual([status, ''])
+    expect(ended.err).not.toMatch(/ at .*\.js:\d+/)
+  })
+})
