@@ -1,5 +1,7 @@
+import { closeSync } from 'node:fs'
 import type { SpawnOp, SpawnRequest } from '../../contract/spawn.ts'
 import { spawn } from '../clone.ts'
+import { waitPidfd } from '../pidfd.ts'
 import { O_WRONLY } from '../uapi/index.ts'
 
 /** Probes run their calls in a child of the trampoline: whatever they restrict or mount ends with it. */
@@ -36,6 +38,12 @@ export async function failedCall(
 ): Promise<string | undefined> {
   const place = cgroupFd === undefined ? {} : { cgroupFd }
   const result = await spawn({ namespaces, ops: [...ops, NOTHING], ...place })
-  if (result.ok || result.index === ops.length) return undefined
+  if (result.ok) {
+    // The program that does not exist was not executed: the child was killed before it could say so.
+    const end = waitPidfd(result.pidfd, { block: true })
+    closeSync(result.pidfd)
+    return `ended by ${end?.signal ?? end?.exitCode}`
+  }
+  if (result.index === ops.length && result.errnoName === 'ENOENT') return undefined
   return `${result.op.name}: ${result.errnoName}`
 }
