@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { PuzzledError } from '../lib/errors.ts'
 import { UndoStack } from '../lib/undo.ts'
 import { BUNDLE_PATHS, networkEnvironment, RESOLV_CONF } from './agent-view.ts'
@@ -28,8 +27,10 @@ export interface NetworkOptions extends OutsideOptions {
 export interface BranchNetwork {
   /** To be set for the agent. */
   readonly environment: Readonly<Record<string, string>>
-  /** To be bound read-only over these paths of the agent's root. */
-  readonly files: readonly { readonly source: string; readonly targets: readonly string[] }[]
+  /** The descriptor that was given: the agent is moved into it. */
+  readonly namespace: number
+  /** What the agent sees at these paths: the bundle of authorities, the resolver's configuration. */
+  readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[]
   readonly queue: BranchQueue
   usage(): NetworkUsage
   /** What was blocked and why, packets included. */
@@ -81,8 +82,9 @@ async function build(options: NetworkOptions, undo: UndoStack): Promise<BranchNe
   const ports = new ExposedPorts(gate)
   undo.push('close the exposed ports', () => ports.close())
   await ports.listen(exposed, listeners.exposed)
-  const view = await writeView(options.directory, authority)
+  const view = await viewOf(authority)
   return {
+    namespace: options.netns,
     ...(isOpen ? view : { environment: {}, files: [] }),
     queue,
     usage: () => ({ ...gate.budget.total }),
@@ -132,23 +134,17 @@ function transparentPorts(options: NetworkOptions, exposed: readonly Exposed[]):
   return [...ports]
 }
 
-async function writeView(
-  directory: string,
-  authority: BranchAuthority,
-): Promise<Pick<BranchNetwork, 'environment' | 'files'>> {
+async function viewOf(authority: BranchAuthority): Promise<Pick<BranchNetwork, 'environment' | 'files'>> {
   const found = BUNDLE_PATHS.filter((path) => existsSync(path))
   const [bundle = BUNDLE_PATHS[0]] = found
   const system = found.length === 0 ? '' : await readFile(bundle, 'utf8')
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  const source = join(directory, 'ca-bundle.pem')
-  const resolv = join(directory, 'resolv.conf')
-  await writeFile(source, `${system.trimEnd()}\n${authority.certificate}`, { mode: 0o644 })
-  await writeFile(resolv, RESOLV_CONF, { mode: 0o644 })
+  const bytes = Buffer.from(`${system.trimEnd()}\n${authority.certificate}`)
   return {
     environment: networkEnvironment(bundle),
     files: [
-      { source, targets: found },
-      { source: resolv, targets: ['/etc/resolv.conf'] },
+      // Without a bundle on the host there is nothing to cover, but the variables still need one.
+      ...(found.length === 0 ? [bundle] : found).map((path) => ({ path, bytes })),
+      { path: '/etc/resolv.conf', bytes: Buffer.from(RESOLV_CONF) },
     ],
   }
 }

@@ -65,6 +65,6 @@ describe('rules that cannot be meant', () => {
     expect(check({})).toBe('[]')
     expect(check({ hosts: ['other.example.com'] })).toContain('never used')
     expect(check({ header: undefined })).toContain('neither a header')
-    expect(check({ placeholder: 'x' })).toContain('12 characters')
+    expect(check({ placeholder: 'x' })).toContain('8 characters')
   })
 })

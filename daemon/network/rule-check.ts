@@ -29,8 +29,8 @@ export function checkRules(profile: NetworkProfile): readonly RuleProblem[] {
     const name = `credential ${grant.placeholder}`
     if (grant.header === undefined && grant.query === undefined)
       say(name, 'error', 'It names neither a header nor a query parameter to put the secret into')
-    if (grant.placeholder.length < 12)
-      say(name, 'error', 'A placeholder needs at least 12 characters to be unmistakable')
+    if (grant.placeholder.length < 8)
+      say(name, 'error', 'A placeholder needs at least 8 characters to be unmistakable')
     for (const host of grant.hosts) {
       const pattern = parseHostPattern(host)
       if (pattern === undefined) say(name, 'error', badHost(host))

@@ -89,7 +89,7 @@ function rules(parent: NetworkProfile, own: NetworkProfile['rules']): NetworkPro
 type SourceNetwork = NonNullable<ProfileSource['network']>
 
 function rule(own: NonNullable<SourceNetwork['rules']>[number]): NetworkProfile['rules'][number] {
-  const { readBody, headers } = own
+  const { readBody, readMethods, addresses, headers } = own
   return {
     id: own.id,
     hosts: own.hosts,
@@ -99,6 +99,8 @@ function rule(own: NonNullable<SourceNetwork['rules']>[number]): NetworkProfile[
     paths: own.paths ?? 'any',
     class: own.class,
     ...(readBody === undefined ? {} : { readBody }),
+    ...(readMethods === undefined ? {} : { readMethods }),
+    ...(addresses === undefined ? {} : { addresses }),
     tls: own.tls ?? 'intercept',
     budget: defined(own.budget ?? {}),
     ...(headers === undefined ? {} : { headers }),

@@ -28,6 +28,14 @@ const rule = z.strictObject({
     .enum(['live', 'read', 'queue', 'deny'])
     .describe('live: at once, also writes; read: at once, no body; queue: held until commit; deny.'),
   readBody: z.enum(['graphql', 'json-rpc']).optional(),
+  readMethods: z
+    .array(z.string().min(1).max(256))
+    .optional()
+    .describe('Globs of JSON-RPC methods that are reads; without it no call is one.'),
+  addresses: z
+    .array(z.string().regex(/^[0-9a-f.:]+(\/\d{1,3})?$/i, 'an address or CIDR'))
+    .optional()
+    .describe('Private addresses that the hosts may resolve to. Metadata services are never reached.'),
   tls: z
     .enum(['intercept', 'tunnel'])
     .optional()

@@ -169,6 +169,8 @@ function ruleWithin(outer: NetworkRule, inner: NetworkRule): boolean {
     listWithin(outer.methods, inner.methods) &&
     listWithin(outer.paths, inner.paths, globWithin) &&
     (outer.readBody === inner.readBody || inner.readBody === undefined) &&
+    listWithin(outer.readMethods ?? [], inner.readMethods ?? []) &&
+    listWithin(outer.addresses ?? [], inner.addresses ?? []) &&
     (outer.class === 'deny' ||
       (capped(outer.budget.requests, inner.budget.requests) &&
         capped(outer.budget.bytes, inner.budget.bytes))) &&

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
-import { closeSync, mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import {
   createServer as createHttp,
   type IncomingMessage,
@@ -135,9 +135,11 @@ export class Rig {
     options: { env?: Record<string, string>; bare?: boolean; input?: string; cwd?: string } = {},
   ): Promise<Said> {
     const binds = this.network.files
-      .flatMap(({ source, targets }) =>
-        targets.map((target) => `mount --bind ${source} $(readlink -f ${target})`),
-      )
+      .map(({ path, bytes }, at) => {
+        const source = join(this.directory, `view-${at}`)
+        writeFileSync(source, bytes)
+        return `mount --bind ${source} $(readlink -f ${path})`
+      })
       .join(' && ')
     const script = `mount --make-rprivate / && ${binds === '' ? 'true' : binds} && exec "$@"`
     const { HTTP_PROXY: _, ...base } = process.env
