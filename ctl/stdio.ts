@@ -10,11 +10,16 @@ export function sessionStdio(): SessionStdio {
   const inherit = (fd: number): number | null => (terminals[fd] === true ? null : fd)
   return {
     kind: 'pty',
-    columns: process.stdout.columns ?? process.stderr.columns ?? 80,
-    rows: process.stdout.rows ?? process.stderr.rows ?? 24,
+    ...screenSize(process.stdout.isTTY === true ? process.stdout : process.stderr),
     inherit: [inherit(0), inherit(1), inherit(2)],
   }
 }
+
+/** A terminal that does not know its size says 0; programs then believe in a screen without a column. */
+const screenSize = (screen: NodeJS.WriteStream): { columns: number; rows: number } => ({
+  columns: screen.columns || 80,
+  rows: screen.rows || 24,
+})
 
 /** Connects the caller's terminal with the agent's PTY until the agent has ended; the terminal is always restored. */
 export async function relay(session: AgentSession): Promise<void> {
@@ -24,7 +29,10 @@ export async function relay(session: AgentSession): Promise<void> {
     return
   }
   const screen = process.stdout.isTTY === true ? process.stdout : process.stderr
-  const resize = (): void => session.resize(screen.columns ?? 80, screen.rows ?? 24)
+  const resize = (): void => {
+    const { columns, rows } = screenSize(screen)
+    session.resize(columns, rows)
+  }
   const keys = input === undefined || process.stdin.isTTY !== true ? null : { from: process.stdin, to: input }
   const type = (bytes: Buffer): void => void keys?.to.write(bytes)
   screen.on('resize', resize)

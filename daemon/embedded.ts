@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { announcing } from './agent/announce.ts'
 import { EventStream } from './agent/event-stream.ts'
 import { LocalEngine } from './agent/local-engine.ts'
-import type { Ports } from './agent/ports.ts'
+import type { Auditor, Ports } from './agent/ports.ts'
 import { AuditLog } from './audit/log.ts'
 import { WorkerCommitter } from './branch/committer.ts'
 import { LayerDiffer } from './branch/diff.ts'
@@ -32,6 +32,7 @@ export interface OpenedEngine {
   engine: LocalEngine
   /** What recovery found and did when the store was opened. */
   recovery: RecoveryReport
+  audit: Auditor['record']
   /** Reads policies again: all of them, or none. */
   reload(): Promise<void>
   release(): Promise<void>
@@ -112,7 +113,7 @@ async function construct(
     await policy.gate.reload()
     await policy.judge.reload()
   }
-  return { engine, recovery, reload }
+  return { engine, recovery, reload, audit: ports.audit.record }
 }
 
 /** Journals first: they decide. Then the processes of branches that nobody watches any more, then the records. */

@@ -1,0 +1,138 @@
+import { closeSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { Groups } from './api/authorize.ts'
+import { BusService } from './api/serve.ts'
+import { exitStatusOf } from './contract/errors.ts'
+import { openEngine } from './embedded.ts'
+import { notifyManager } from './kernel/notify.ts'
+import { pidfdGetfd, pidfdOpen } from './kernel/pidfd.ts'
+import { BusConnection, SYSTEM_BUS } from './lib/bus-connection.ts'
+import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
+import { PuzzledError } from './lib/errors.ts'
+
+const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
+const VERSION = process.env.PUZZLED_BUILD_VERSION ?? 'unbuilt'
+
+const USAGE = `Usage: puzzled [--config FILE] [--check-config] [--version]
+
+The daemon of puzzled. See puzzled(8).
+`
+
+/** Configuration, construction, recovery, service, drain: top to bottom. */
+async function main(argv: readonly string[]): Promise<number> {
+  if (argv.includes('--version')) return say(`puzzled ${VERSION}\n`)
+  if (argv.includes('--help')) return say(USAGE)
+  const at = argv.indexOf('--config')
+  const path = at < 0 ? CONFIG_PATH : (argv[at + 1] ?? '')
+  const unknown = argv.filter(
+    (word, index) => word !== '--check-config' && word !== '--config' && index !== at + 1,
+  )
+  if (at < 0 ? argv.some((word) => word !== '--check-config') : unknown.length > 0)
+    throw new PuzzledError('usage', `Unknown argument: ${argv.join(' ')}`, { hint: USAGE.trim() })
+  const config = await readConfig(path)
+  if (argv.includes('--check-config')) return say(`${path}: ok\n`)
+  await serve(config, path)
+  return 0
+}
+
+function say(text: string): number {
+  process.stdout.write(text)
+  return 0
+}
+
+async function serve(config: Config, path: string): Promise<void> {
+  const { engine, audit, reload, release } = await openEngine(config, ROOT)
+  const connection = await BusConnection.connect(
+    config.bus === 'system' ? undefined : (process.env.DBUS_SESSION_BUS_ADDRESS ?? SYSTEM_BUS),
+  )
+  const service = new BusService(connection, {
+    version: VERSION,
+    engineFor: (requester) => engine.as(requester),
+    groups: () => groupsOf(config),
+    nameOf: userName,
+    takeDescriptors,
+    closeDescriptors: (ours) => {
+      for (const fd of ours) closeSync(fd)
+    },
+    reload: async () => {
+      await readConfig(path)
+      await reload()
+    },
+    sessionDirectory: `${config.runtime_dir}/sessions`,
+    denied: (uid, what, why) => {
+      audit('denied', '', { uid, what, why }).catch(complain)
+    },
+  })
+  const ended = new Promise<Error | null>((resolve) => {
+    connection.onClose((cause) =>
+      resolve(new PuzzledError('bus-gone', 'The message bus went away', { cause })),
+    )
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(null))
+  })
+  process.on('SIGHUP', () => {
+    notifyManager('RELOADING=1')
+    readConfig(path)
+      .then(reload)
+      .then(() => notifyManager('READY=1'), complain)
+  })
+  await service.start(complain)
+  notifyManager(`READY=1\nSTATUS=Serving`)
+  const stopWatchdog = startWatchdog()
+  const cause = await ended
+  stopWatchdog()
+  notifyManager('STOPPING=1')
+  await service.stop()
+  await release()
+  if (cause !== null) throw cause
+}
+
+/** Half the interval that the manager allows; a blocked event loop therefore misses it. */
+function startWatchdog(): () => void {
+  const allowed = Number(process.env.WATCHDOG_USEC ?? 0)
+  if (allowed <= 0) return () => undefined
+  const timer = setInterval(() => notifyManager('WATCHDOG=1'), allowed / 2000)
+  return () => clearInterval(timer)
+}
+
+/** The process is held by a pidfd while its descriptors are taken, so that its number cannot become another's. */
+function takeDescriptors(pid: number, wanted: readonly number[]): Map<number, number> {
+  const ours = new Map<number, number>()
+  if (wanted.length === 0) return ours
+  const process = pidfdOpen(pid)
+  try {
+    for (const fd of wanted) if (!ours.has(fd)) ours.set(fd, pidfdGetfd(process, fd))
+    return ours
+  } catch (error) {
+    for (const fd of ours.values()) closeSync(fd)
+    throw error
+  } finally {
+    closeSync(process)
+  }
+}
+
+async function groupsOf(config: Config): Promise<Groups> {
+  const lines = (await readFile('/etc/group', 'utf8')).split('\n').map((line) => line.split(':'))
+  const gid = (name: string): number | null => {
+    const found = lines.find(([group]) => group === name)?.[2]
+    return found === undefined ? null : Number(found)
+  }
+  return { users: gid(config.groups.users), reviewers: gid(config.groups.reviewers) }
+}
+
+async function userName(uid: number): Promise<string> {
+  const lines = (await readFile('/etc/passwd', 'utf8')).split('\n')
+  return lines.map((line) => line.split(':')).find(([, , id]) => Number(id) === uid)?.[0] ?? String(uid)
+}
+
+function complain(error: unknown): void {
+  process.stderr.write(`puzzled: ${error instanceof Error ? error.message : error}\n`)
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  complain(error)
+  if (error instanceof PuzzledError && error.hint !== undefined)
+    process.stderr.write(`  hint: ${error.hint}\n`)
+  process.exitCode = exitStatusOf(error instanceof PuzzledError ? error.code : 'internal')
+}
