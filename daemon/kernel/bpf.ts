@@ -15,7 +15,7 @@ interface Libbpf {
   findProgram(object: Pointer, name: string): Pointer
   findMap(object: Pointer, name: string): Pointer
   mapDescriptor(map: Pointer): number
-  attach: { async(program: Pointer, done: (error: unknown, link: Pointer) => void): void }
+  attach(program: Pointer): Pointer
   destroyLink(link: Pointer): number
   lookup(descriptor: number, key: Buffer, value: Buffer): number
   update(descriptor: number, key: Buffer, value: Buffer, flags: number): number
@@ -75,14 +75,14 @@ export class BpfObject {
   }
 
   /** Attaches an LSM program; it is called from now on until close(). */
-  async attachLsm(program: string): Promise<void> {
+  attachLsm(program: string): void {
     // SAFETY: the program belongs to the object, which is open.
     const pointer = libbpf().findProgram(this.#object, program)
     if (Number(pointer) === 0) throw new KernelError('bpf_object__find_program_by_name', 2, [program])
-    // SAFETY: as above; nobody else uses the object meanwhile.
-    const link = await settled<Pointer>((done) => libbpf().attach.async(pointer, done))
-    // errno belongs to the pool's thread and cannot be read here; the library sets it to the reason of the kernel.
-    if (Number(link) === 0) throw new KernelError('bpf_program__attach_lsm', 95, [program])
+    // SAFETY: as above; synchronous, so that errno is that of this thread.
+    const link = libbpf().attach(pointer)
+    if (Number(link) === 0)
+      throw new KernelError('bpf_program__attach_lsm', ffi().errno() as number, [program])
     this.#links.push(link)
   }
 

@@ -12,7 +12,7 @@ import { failedCall, op } from './calls.ts'
 export async function probeBpfLsm(): Promise<Finding> {
   const object = await BpfObject.load(bpfObjectFile('puzzle_probe'))
   try {
-    await object.attachLsm('puzzle_probe')
+    object.attachLsm('puzzle_probe')
     readFileSync('/proc/self/stat')
     const calls = lookupElement(object.map('.bss'), Buffer.alloc(4), 8)?.readBigUInt64LE(0) ?? 0n
     return calls > 0n
