@@ -165,9 +165,21 @@ function areasOf(
     if (areas.byMount.has(mount)) continue
     areas.byMount.set(mount, areas.list.length)
     const path = findArea(dir, job.bases[operation.base]?.path ?? '')
+    refuseInside(job, path)
     areas.list.push({ path, dev: disk.stat(dir, NO_NAME)?.dev ?? 0 })
   }
   return areas
+}
+
+/** In a base that is the root of its mount the area is visible. Nobody else's files may get into it, or out of it. */
+function refuseInside(job: CommitJob, area: string): void {
+  const name = area.slice(area.lastIndexOf('/') + 1)
+  for (const { base, path } of job.changes)
+    if (
+      `${job.bases[base]?.path}/${name}` === area &&
+      Buffer.from(path).toString('latin1').split('/')[0] === name
+    )
+      throw new PuzzledError('denied', `"${area}" belongs to puzzled; a branch cannot change it`)
 }
 
 /** J2: everything that INTENT will name is durable, on its target's filesystem, before INTENT is. */
