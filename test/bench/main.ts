@@ -4,6 +4,7 @@ import { runArea } from './harness.ts'
 /** Every area; `npm run bench -- NAME…` runs some of them. */
 const AREAS: Readonly<Record<string, () => Promise<{ area: BenchArea }>>> = {
   start: () => import('./areas/start.ts'),
+  branch: () => import('./areas/branch.ts'),
 }
 
 const wanted = process.argv.slice(2)
