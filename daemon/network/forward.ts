@@ -73,6 +73,8 @@ function metered(gate: Gate, decision: Decision, host: string, from: Readable): 
       }
     },
   })
+  // Whoever reads it hears of the error; before anybody reads, it must not end the process.
+  meter.on('error', () => undefined)
   // Not pipeline(): destroying the agent's request would take the answer's socket with it.
   from.once('error', (error) => meter.destroy(error))
   from.once('close', () => {

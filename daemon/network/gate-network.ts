@@ -35,7 +35,7 @@ export interface BranchNetwork {
   usage(): NetworkUsage
   /** What was blocked and why, packets included. */
   blocked(): readonly BlockedRow[]
-  /** Ends every connection; the queue is closed too. */
+  /** Ends every connection; the queue is closed too. May be called again. */
   close(): Promise<void>
 }
 
@@ -83,19 +83,33 @@ async function build(options: NetworkOptions, undo: UndoStack): Promise<BranchNe
   undo.push('close the exposed ports', () => ports.close())
   await ports.listen(exposed, listeners.exposed)
   const view = await viewOf(authority)
+  let closing: Promise<void> | undefined
   return {
     namespace: options.netns,
     ...(isOpen ? view : { environment: {}, files: [] }),
     queue,
     usage: () => ({ ...gate.budget.total }),
     blocked: () => [...log.rows(), ...droppedRows(netns.dropped())],
-    close: async () => {
-      await Promise.all([proxy.close(), dns.close(), ports.close()])
-      await gate.upstream.close()
-      netns.release()
-      await queue.close()
+    close: () => {
+      closing ??= closeAll(proxy, dns, ports, gate, netns, queue)
+      return closing
     },
   }
+}
+
+/** First what the agent can reach, then what it reached through it. */
+async function closeAll(
+  proxy: BranchProxy,
+  dns: DnsServer,
+  ports: ExposedPorts,
+  gate: Gate,
+  netns: AgentNetns,
+  queue: BranchQueue,
+): Promise<void> {
+  await Promise.all([proxy.close(), dns.close(), ports.close()])
+  await gate.upstream.close()
+  netns.release()
+  await queue.close()
 }
 
 async function makeGate(

