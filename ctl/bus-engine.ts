@@ -28,6 +28,7 @@ import type {
 import { ERRORS, type ErrorCode } from '../daemon/contract/errors.ts'
 import type { PuzzledEvent } from '../daemon/contract/events.ts'
 import type { FeatureRow } from '../daemon/contract/features.ts'
+import type { BudgetKind } from '../daemon/contract/profile.ts'
 import { isTerminal } from '../daemon/contract/states.ts'
 import { type BusConnection, BusError } from '../daemon/lib/bus-connection.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
@@ -129,6 +130,10 @@ export class BusEngine implements Engine {
 
   async thaw(id: string): Promise<BranchRecord> {
     return this.#structured<BranchRecord>(id, 'Thaw')
+  }
+
+  async extend(id: string, kind: BudgetKind, by: number): Promise<BranchRecord> {
+    return this.#structured<BranchRecord>(id, 'Extend', [kind, by])
   }
 
   async *events(filter: EventFilter, signal: AbortSignal): AsyncGenerator<PuzzledEvent> {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { announcing } from './agent/announce.ts'
 import { EventStream } from './agent/event-stream.ts'
 import { LocalEngine } from './agent/local-engine.ts'
-import type { Auditor, Ports } from './agent/ports.ts'
+import type { Auditor, Budgeting, Ports } from './agent/ports.ts'
 import { AuditLog } from './audit/log.ts'
 import { WorkerCommitter } from './branch/committer.ts'
 import { LayerDiffer } from './branch/diff.ts'
@@ -11,6 +11,7 @@ import { OverlayLayers } from './branch/overlay.ts'
 import { FileBranchStore } from './branch/store.ts'
 import { openStoreDirectory } from './branch/store-directory.ts'
 import { type RecoveryReport, recoverBranches } from './branch/store-recovery.ts'
+import { Meter } from './budget/meter.ts'
 import type { Requester } from './contract/branch.ts'
 import type { CollectResult, Engine } from './contract/engine.ts'
 import type { FeatureName, Features } from './contract/features.ts'
@@ -53,15 +54,20 @@ export async function openEmbedded(options: {
   const { engine } = await openEngine(
     options.stateDir === null ? config : { ...config, state_dir: options.stateDir },
     options.requester,
+    false,
   )
   return engine
 }
 
 /** Opens the store, recovers it and builds the engine over it. The order is the order of what relies on what. */
-export async function openEngine(config: Config, requester: Requester): Promise<OpenedEngine> {
+export async function openEngine(
+  config: Config,
+  requester: Requester,
+  canAsk: boolean,
+): Promise<OpenedEngine> {
   const undo = new UndoStack()
   try {
-    const opened = await construct(config, requester, undo)
+    const opened = await construct(config, requester, canAsk, undo)
     return { ...opened, release: () => undo.unwind() }
   } catch (error) {
     await undo.unwind()
@@ -72,6 +78,7 @@ export async function openEngine(config: Config, requester: Requester): Promise<
 async function construct(
   config: Config,
   requester: Requester,
+  canAsk: boolean,
   undo: UndoStack,
 ): Promise<Omit<OpenedEngine, 'release'>> {
   const directory = await openStoreDirectory(config.state_dir, nodeFiles)
@@ -101,6 +108,7 @@ async function construct(
     },
     approvals: policy.approvals,
     launcher,
+    budgets: budgeting(canAsk),
     audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
     events,
     profiles: new ProfileStore(),
@@ -127,6 +135,25 @@ async function recover(
     if (state === 'running' || state === 'frozen' || state === 'preparing') await launcher.sweep(id)
   return recoverBranches(store, commits, now())
 }
+
+/** A meter per agent. Where nobody could be asked for more, a frozen agent would stand still for ever: it is ended. */
+const budgeting = (canAsk: boolean): Budgeting => ({
+  atLimit: (wished) => (canAsk ? wished : 'kill'),
+  watch: ({ limits, atLimit }, agent, hooks) => {
+    const meter = new Meter(limits, atLimit, {
+      readings: async () => agent.readings(),
+      freeze: () => agent.freeze(),
+      thaw: () => agent.thaw(),
+      kill: async () => void (await agent.kill('budget')),
+      announce: ({ budget, used, limit, percent }) => hooks.crossed(budget, used, limit, percent),
+      exceeded: ({ message, action }) => hooks.exceeded(message, action),
+      failed: (error) => hooks.exceeded(`Its use cannot be read: ${error}`, 'freeze'),
+      now: () => performance.now(),
+    })
+    if (Object.keys(limits).length > 0) meter.start()
+    return meter
+  },
+})
 
 async function openPolicy(root: string, differ: LayerDiffer) {
   const directory = join(root, 'policy')

@@ -41,7 +41,7 @@ function say(text: string): number {
 }
 
 async function serve(config: Config, path: string): Promise<void> {
-  const { engine, audit, reload, release } = await openEngine(config, ROOT)
+  const { engine, audit, reload, release } = await openEngine(config, ROOT, true)
   const connection = await BusConnection.connect(
     config.bus === 'system' ? undefined : (process.env.DBUS_SESSION_BUS_ADDRESS ?? SYSTEM_BUS),
   )

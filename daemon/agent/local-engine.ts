@@ -17,6 +17,7 @@ import type {
 import type { PuzzledEvent } from '../contract/events.ts'
 import type { FeatureRow } from '../contract/features.ts'
 import { FEATURE_NAMES } from '../contract/features.ts'
+import type { BudgetKind } from '../contract/profile.ts'
 import { KeyLock } from '../lib/key-lock.ts'
 import { approveBranch, rejectBranch } from './approve.ts'
 import { commitBranch } from './commit.ts'
@@ -29,7 +30,7 @@ import type { Ports } from './ports.ts'
 import { revertCommit } from './revert.ts'
 import { reviewBranch } from './review.ts'
 import { RunningAgents } from './running.ts'
-import { freezeBranch, signalBranch, thawBranch } from './signal.ts'
+import { extendBudget, freezeBranch, signalBranch, thawBranch } from './signal.ts'
 import { startAgent } from './start.ts'
 
 interface Shared {
@@ -153,6 +154,10 @@ export class LocalEngine implements Engine {
 
   async thaw(id: string): Promise<BranchRecord> {
     return thawBranch(this.#ports, this.#shared.running, await this.#ports.store.resolve(id))
+  }
+
+  async extend(id: string, kind: BudgetKind, by: number): Promise<BranchRecord> {
+    return extendBudget(this.#ports, this.#shared.running, await this.#ports.store.resolve(id), kind, by)
   }
 
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent> {

@@ -3,7 +3,7 @@ import type { Changeset } from '../contract/changeset.ts'
 import type { CollectResult, ContentPair, Selection, SessionStdio } from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
 import type { FeatureName, Features } from '../contract/features.ts'
-import type { Profile } from '../contract/profile.ts'
+import type { BudgetKind, Profile } from '../contract/profile.ts'
 import type { BranchState } from '../contract/states.ts'
 import type { Verdict } from '../contract/verdict.ts'
 
@@ -118,8 +118,12 @@ export interface RunningAgent {
   readonly exited: Promise<AgentExit>
   /** STOP and CONT freeze and thaw; KILL is `cgroup.kill`. */
   signal(name: string): Promise<{ terminated: number; survivors: number }>
+  /** Ends everything; `cause` is what the exit will say. */
+  kill(cause: AgentExit['cause']): Promise<{ terminated: number; survivors: number }>
   freeze(): Promise<void>
   thaw(): Promise<void>
+  /** What the branch uses now; a kind that nobody can read is left out. */
+  readings(): Partial<Record<BudgetKind, number>>
   /** Present for a PTY. */
   resize?(columns: number, rows: number): void
   input?: NodeJS.WritableStream
@@ -131,6 +135,25 @@ export interface Launcher {
   start(request: LaunchRequest): Promise<RunningAgent>
   /** Ends whatever a crashed daemon left of this branch: processes, cgroup, mounts, network. Idempotent. */
   sweep(id: string): Promise<void>
+}
+
+/** Watches one agent until `stop`. */
+export interface BudgetWatch {
+  /** Gives more of one budget; an agent that stands still for it goes on. */
+  extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }>
+  stop(): Promise<void>
+}
+
+export interface BudgetHooks {
+  crossed(budget: BudgetKind, used: number, limit: number, percent: number): void
+  /** The agent stands still or was ended. */
+  exceeded(message: string, action: 'freeze' | 'kill'): void
+}
+
+export interface Budgeting {
+  /** What happens at 100 %: the profile's wish, or `kill` where nobody could be asked. */
+  readonly atLimit: (wished: 'freeze' | 'kill') => 'freeze' | 'kill'
+  watch(limits: Profile['budgets'], agent: RunningAgent, hooks: BudgetHooks): BudgetWatch
 }
 
 export interface Auditor {
@@ -158,6 +181,7 @@ export interface Ports {
   gate: Gate
   approvals: Approvals
   launcher: Launcher
+  budgets: Budgeting
   audit: Auditor
   events: Events
   profiles: Profiles

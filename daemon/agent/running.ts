@@ -1,8 +1,9 @@
 import type { AgentExit } from '../contract/branch.ts'
-import type { RunningAgent } from './ports.ts'
+import type { BudgetWatch, RunningAgent } from './ports.ts'
 
 interface Entry {
   agent: RunningAgent
+  watch: BudgetWatch
   /** Settles when the exit is recorded in the store, not merely when the process is gone. */
   stopped: Promise<AgentExit>
 }
@@ -11,8 +12,8 @@ interface Entry {
 export class RunningAgents {
   readonly #entries = new Map<string, Entry>()
 
-  add(id: string, agent: RunningAgent, stopped: Promise<AgentExit>): void {
-    this.#entries.set(id, { agent, stopped })
+  add(id: string, agent: RunningAgent, watch: BudgetWatch, stopped: Promise<AgentExit>): void {
+    this.#entries.set(id, { agent, watch, stopped })
     const remove = (): void => {
       this.#entries.delete(id)
     }
@@ -21,6 +22,10 @@ export class RunningAgents {
 
   find(id: string): RunningAgent | undefined {
     return this.#entries.get(id)?.agent
+  }
+
+  watchOf(id: string): BudgetWatch | undefined {
+    return this.#entries.get(id)?.watch
   }
 
   /** Resolves at once for a branch that does not run here. */

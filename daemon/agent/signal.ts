@@ -1,5 +1,6 @@
 import type { BranchRecord } from '../contract/branch.ts'
 import type { SignalResult } from '../contract/engine.ts'
+import type { BudgetKind } from '../contract/profile.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import type { Ports, RunningAgent } from './ports.ts'
 import type { RunningAgents } from './running.ts'
@@ -36,6 +37,27 @@ export async function thawBranch(ports: Ports, running: RunningAgents, id: strin
   const thawed = await ports.store.move(id, 'running', 'thawed as asked')
   await agent.thaw()
   return thawed
+}
+
+/** More of one budget for a running or frozen branch; kept in its record. */
+export async function extendBudget(
+  ports: Ports,
+  running: RunningAgents,
+  id: string,
+  kind: BudgetKind,
+  by: number,
+): Promise<BranchRecord> {
+  await agentOf(ports, running, id)
+  const watch = running.watchOf(id)
+  if (watch === undefined)
+    throw new PuzzledError('wrong-state', `Branch ${id} has no budgets that are watched`)
+  await ports.audit.record('extend', id, { budget: kind, by })
+  const { resumed } = await watch.extend(kind, by)
+  const { extensions, state } = await ports.store.read(id)
+  const changed = { extensions: { ...extensions, [kind]: (extensions[kind] ?? 0) + by } }
+  return resumed && state === 'frozen'
+    ? ports.store.move(id, 'running', `${kind} was extended`, changed)
+    : ports.store.update(id, changed)
 }
 
 async function agentOf(ports: Ports, running: RunningAgents, id: string): Promise<RunningAgent> {

@@ -1,6 +1,6 @@
-import type { AgentExit, BranchRecord } from '../contract/branch.ts'
+import type { AgentExit, BranchRecord, Grant } from '../contract/branch.ts'
 import type { SessionStdio } from '../contract/engine.ts'
-import type { Ports, RunningAgent } from './ports.ts'
+import type { BudgetHooks, Ports, RunningAgent } from './ports.ts'
 import type { RunningAgents } from './running.ts'
 
 export interface StartRequest {
@@ -23,10 +23,45 @@ export async function startAgent(
   await ports.audit.record('start', record.id, { command: record.command, cwd: record.cwd })
   const moved = await ports.store.move(record.id, 'running', 'the agent runs')
   const agent = await launchOrAbandon(ports, moved, mounts, request)
-  await ports.store.update(record.id, { grants: [...record.grants, ...agent.grants] })
-  const exited = agent.exited.then((exit) => recordExit(ports, record.id, exit))
-  running.add(record.id, agent, exited)
+  const { budgets } = record.profile.resolved
+  const atLimit = ports.budgets.atLimit(budgets.atLimit)
+  const grants = [...record.grants, ...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
+  await ports.store.update(record.id, { grants })
+  const watch = ports.budgets.watch({ ...budgets, atLimit }, agent, budgetHooks(ports, record.id))
+  const exited = agent.exited.then(async (exit) => {
+    await watch.stop()
+    return recordExit(ports, record.id, exit)
+  })
+  running.add(record.id, agent, watch, exited)
   return { agent, exited }
+}
+
+const limitGrant = (wished: string, granted: string): Grant[] =>
+  wished === granted ? [] : [{ what: 'budget at its limit', requested: wished, granted, full: false }]
+
+/** A crossing is an event; standing still is a state, put on record like any other. */
+function budgetHooks(ports: Ports, id: string): BudgetHooks {
+  const warn = (message: string): void =>
+    ports.events.publish({ kind: 'warning', branch: id, time: ports.clock.now().toISOString(), message })
+  return {
+    crossed: (budget, used, limit, percent) =>
+      ports.events.publish({
+        kind: 'budget',
+        branch: id,
+        time: ports.clock.now().toISOString(),
+        budget,
+        used,
+        limit,
+        percent,
+      }),
+    exceeded: (message, action) => {
+      warn(message)
+      if (action === 'kill') return
+      ports.store
+        .move(id, 'frozen', message)
+        .catch((error: unknown) => warn(`The freeze is not on record: ${error}`))
+    },
+  }
 }
 
 async function launchOrAbandon(

@@ -2,6 +2,8 @@ import type { BranchRecord } from '../contract/branch.ts'
 import { BRANCH } from '../contract/bus.ts'
 import { toEntries, type Variant } from '../contract/bus-values.ts'
 import type { Engine } from '../contract/engine.ts'
+import { BUDGET_KINDS, type BudgetKind } from '../contract/profile.ts'
+import { PuzzledError } from '../lib/errors.ts'
 import type { BusObject, Caller } from './server.ts'
 
 /** The engine on behalf of the caller of one method. */
@@ -35,7 +37,17 @@ const METHODS: Readonly<Record<string, Method>> = {
     return [terminated, survivors]
   },
   Freeze: async (engine, id) => one(await engine.freeze(id)),
+  Extend: async (engine, id, [kind, by]) => one(await engine.extend(id, budgetKind(kind), Number(by))),
   Thaw: async (engine, id) => one(await engine.thaw(id)),
+}
+
+function budgetKind(text: unknown): BudgetKind {
+  const kind = BUDGET_KINDS.find((known) => known === text)
+  if (kind === undefined)
+    throw new PuzzledError('usage', `There is no budget "${String(text)}"`, {
+      hint: `Known: ${BUDGET_KINDS.join(', ')}`,
+    })
+  return kind
 }
 
 export interface BranchExtras {

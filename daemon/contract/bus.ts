@@ -156,6 +156,12 @@ export const BRANCH: BusInterface = {
       about: 'Sends a signal by name.',
     },
     Freeze: { in: [], out: RECORD, action: 'manage', about: 'Stops every process of the branch.' },
+    Extend: {
+      in: [arg('budget', 's'), arg('by', 'd')],
+      out: RECORD,
+      action: 'approve',
+      about: 'Gives more of one budget (seconds, bytes, counts); a branch that stands still for it goes on.',
+    },
     Thaw: { in: [], out: RECORD, action: 'manage', about: 'Lets a frozen branch go on.' },
     Resize: {
       in: [arg('columns', 'q'), arg('rows', 'q')],

@@ -3,6 +3,7 @@ import type { AgentExit, BranchRecord, Grant, Requester } from './branch.ts'
 import type { Changeset, ChangesetTotals } from './changeset.ts'
 import type { PuzzledEvent } from './events.ts'
 import type { FeatureRow } from './features.ts'
+import type { BudgetKind } from './profile.ts'
 import type { BranchState } from './states.ts'
 import type { Finding, Verdict } from './verdict.ts'
 
@@ -34,6 +35,8 @@ export interface Engine {
   signal(id: string, name: string): Promise<SignalResult>
   freeze(id: string): Promise<BranchRecord>
   thaw(id: string): Promise<BranchRecord>
+  /** More of one budget, in base units. A branch that stands still for it goes on. */
+  extend(id: string, kind: BudgetKind, by: number): Promise<BranchRecord>
   /** Every event from now on; ends when the signal aborts. */
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent>
   features(): Promise<readonly FeatureRow[]>

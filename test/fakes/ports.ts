@@ -186,6 +186,10 @@ function portsOf(world: FakeWorld): Ports {
     },
     approvals: fakeApprovals(world),
     launcher: fakeLauncher(world),
+    budgets: {
+      atLimit: (wished) => wished,
+      watch: () => ({ extend: async () => ({ resumed: true }), stop: async () => undefined }),
+    },
     audit: {
       record: async (kind) => {
         world.log.push(`audit ${kind}`)
@@ -274,6 +278,8 @@ function fakeLauncher(world: FakeWorld): Launcher {
         grants: [{ what: 'landlock', requested: '7', granted: '7', full: true }],
         exited,
         signal: async () => ({ terminated: 1, survivors: 0 }),
+        kill: async () => ({ terminated: 1, survivors: 0 }),
+        readings: () => ({}),
         freeze: async () => {
           world.log.push('freeze')
         },
