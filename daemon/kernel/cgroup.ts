@@ -193,6 +193,7 @@ export async function killCgroup(
   path: string,
   milliseconds = 5000,
 ): Promise<{ terminated: number; survivors: number }> {
+  if (!isPopulated(path)) return { terminated: 0, survivors: 0 }
   const before = processesOf(path).length
   try {
     writeFileSync(join(path, 'cgroup.kill'), '1')

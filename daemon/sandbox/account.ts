@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 
 export interface Account {
   readonly name: string
@@ -24,8 +24,14 @@ export function idsOf(name: string): { uid: number; gid: number } | undefined {
   return fields === undefined ? undefined : { uid: Number(fields[2]), gid: Number(fields[3]) }
 }
 
+let known: { version: string; lines: string[] } | undefined
+
+/** Read again only when the file has changed: a start asks several times. */
 function passwdLines(): string[] {
-  return readFileSync('/etc/passwd', 'utf8').split('\n')
+  const { ino, mtimeMs, size } = statSync('/etc/passwd')
+  const version = `${ino} ${mtimeMs} ${size}`
+  if (known?.version !== version) known = { version, lines: readFileSync('/etc/passwd', 'utf8').split('\n') }
+  return known.lines
 }
 
 /**

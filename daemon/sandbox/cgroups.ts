@@ -26,7 +26,12 @@ const SLICE = 'puzzle.slice'
 export const cgroupName = (id: string): string => `${SLICE}/puzzle-${id}.scope`
 
 /** Cgroups made by hand, for hosts on which no systemd owns the hierarchy. */
-export function directCgroups(hierarchy: () => string | undefined = cgroupHierarchy): CgroupPlacer {
+export function directCgroups(find: () => string | undefined = cgroupHierarchy): CgroupPlacer {
+  let found: string | undefined
+  const hierarchy = (): string | undefined => {
+    found ??= find()
+    return found
+  }
   const locate = (id: string): string | undefined => {
     const root = hierarchy()
     return root === undefined ? undefined : join(root, cgroupName(id))

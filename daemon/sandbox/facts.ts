@@ -18,14 +18,25 @@ export function gatherFacts(paths: Iterable<string>): HostFacts {
   const [major = 0, minor = 0] = release().split('.').map(Number)
   return {
     kernel: [major, minor],
-    lastCapability: Number(readFileSync('/proc/sys/kernel/cap_last_cap', 'utf8')),
     hardLimits: parseHardLimits(readFileSync('/proc/self/limits', 'utf8')),
     links: topLevelLinks(),
     secrets: [...SECRET_PATHS, ...sshKeys()].flatMap(existing),
-    procMasks: PROC_MASKS.flatMap(existing),
-    procReadOnly: PROC_READ_ONLY.filter((path) => kindOf(path) !== 'absent'),
+    ...procFacts(),
     paths: Object.fromEntries([...paths].map((path) => [path, resolved(path)])),
   }
+}
+
+type ProcFacts = Pick<HostFacts, 'lastCapability' | 'procMasks' | 'procReadOnly'>
+let proc: ProcFacts | undefined
+
+/** What the kernel was built with does not change while it runs. */
+function procFacts(): ProcFacts {
+  proc ??= {
+    lastCapability: Number(readFileSync('/proc/sys/kernel/cap_last_cap', 'utf8')),
+    procMasks: PROC_MASKS.flatMap(existing),
+    procReadOnly: PROC_READ_ONLY.filter((path) => kindOf(path) !== 'absent'),
+  }
+  return proc
 }
 
 function topLevelLinks(): Record<string, string> {
@@ -50,8 +61,10 @@ function sshKeys(): string[] {
 }
 
 function resolved(path: string): { kind: PathKind; real: string } {
+  // Asked first, because most of what a profile names is optional and an exception costs more than the question.
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return { real: path, kind: 'absent' }
   try {
-    const real = realpathSync(path)
+    const real = realpathSync.native(path)
     const stat = statSync(real)
     return { real, kind: stat.isDirectory() ? 'directory' : stat.isFile() ? 'file' : 'other' }
   } catch {
@@ -62,7 +75,8 @@ function resolved(path: string): { kind: PathKind; real: string } {
 /** A path that cannot be looked at counts as absent: the kernel will refuse it by name when it is used. */
 function kindOf(path: string): PathKind {
   try {
-    const stat = lstatSync(path)
+    const stat = lstatSync(path, { throwIfNoEntry: false })
+    if (stat === undefined) return 'absent'
     if (stat.isSymbolicLink()) return 'link'
     return stat.isDirectory() ? 'directory' : stat.isFile() ? 'file' : 'other'
   } catch {

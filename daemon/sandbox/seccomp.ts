@@ -5,16 +5,22 @@ import type { SeccompFilter } from './seccomp-plan.ts'
 import { type Architecture, execNotifySource, type SeccompOptions, seccompSources } from './seccomp-rules.ts'
 
 const ready = new Map<string, Uint8Array>()
+const filters = new Map<string, readonly SeccompFilter[]>()
 
 /**
  * The filters of a profile, in the order in which they are installed. x86-64 finds them compiled; elsewhere libseccomp
  * compiles each once per process (3 ms). Throws `library-missing` where it is needed and absent.
  */
 export function seccompFilters(options: SeccompOptions): readonly SeccompFilter[] {
-  return seccompSources(options).map((source) => ({
+  const key = JSON.stringify(options)
+  const known = filters.get(key)
+  if (known !== undefined) return known
+  const made = seccompSources(options).map((source) => ({
     name: source.name,
     bpf: bytesOf(source, options.architecture),
   }))
+  filters.set(key, made)
+  return made
 }
 
 /** Installed before the others where the profile limits `exec`: the listener is asked by what comes after it. */

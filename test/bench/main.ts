@@ -5,6 +5,7 @@ import { runArea } from './harness.ts'
 const AREAS: Readonly<Record<string, () => Promise<{ area: BenchArea }>>> = {
   start: () => import('./areas/start.ts'),
   branch: () => import('./areas/branch.ts'),
+  run: () => import('./areas/run.ts'),
 }
 
 const wanted = process.argv.slice(2)
