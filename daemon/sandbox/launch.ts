@@ -5,7 +5,7 @@ import { type CgroupLimits, limitCgroup } from '../kernel/cgroup.ts'
 import { mountTerminals } from '../kernel/pty.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { UndoStack } from '../lib/undo.ts'
-import { type CgroupPlacer, directCgroups } from './cgroups.ts'
+import type { CgroupPlacer } from './cgroups.ts'
 import { swappedOwners } from './owner-map.ts'
 import type { OverlayLayers } from './places.ts'
 import { RunningBranch } from './running-branch.ts'
@@ -13,6 +13,7 @@ import { type SpawnPlan, spawnPlan } from './spawn-plan.ts'
 import { checkCommand, checkDirectory } from './start-error.ts'
 import { closer, startProcess } from './start-process.ts'
 import type { StdioRequest } from './stdio.ts'
+import { hostCgroups } from './systemd-cgroups.ts'
 import { type BranchNetwork, environmentOf, type World, worldGrants, worldOf } from './world.ts'
 
 /** What the use cases ask for; see `agent/ports.ts`. */
@@ -42,7 +43,7 @@ export class Launcher {
   readonly #planner: typeof spawnPlan
 
   constructor(options: LauncherOptions = {}) {
-    this.#cgroups = options.cgroups ?? directCgroups()
+    this.#cgroups = options.cgroups ?? hostCgroups()
     this.#network = options.network
     this.#planner = options.planner ?? spawnPlan
   }
@@ -106,6 +107,7 @@ export class Launcher {
       },
       undo,
     )
+    this.#cgroups.settled?.(record.id)
     const grants = [...worldGrants(world), ...(plan?.grants ?? []), ...limits]
     return new RunningBranch({ world, process, cgroup, terminals, grants, layers: request.mounts })
   }

@@ -1,11 +1,6 @@
-import { closeSync, openSync, writeFileSync } from 'node:fs'
-import { spawn } from '../kernel/clone.ts'
-import { initExecutable } from '../kernel/init-program.ts'
-import { waitPidfd } from '../kernel/pidfd.ts'
-import { pipe } from '../kernel/pipe.ts'
-import { AT_EMPTY_PATH, F_SETFD } from '../kernel/uapi/index.ts'
+import { openSync, writeFileSync } from 'node:fs'
 import { PuzzledError } from '../lib/errors.ts'
-import { call, cstring } from './calls.ts'
+import { startHolder } from './holder.ts'
 
 const LAST_ID = 0xfffffffe
 const known = new Map<string, Promise<number>>()
@@ -38,45 +33,18 @@ export function swapMap(from: number, to: number): string {
     .join('')
 }
 
-/** A namespace needs a first process to be given its map. It reads from a pipe until the descriptor is open. */
+/** A namespace needs a first process to be given its map. */
 async function makeNamespace(from: number, to: number): Promise<number> {
-  const [hold, status] = [pipe(), pipe()]
-  const open = new Set([hold.read, hold.write, status.read, status.write])
-  const close = (descriptor: number): void => {
-    if (open.delete(descriptor)) closeSync(descriptor)
-  }
+  const holder = await startHolder(['NEWUSER']).catch((cause: unknown) => {
+    throw new PuzzledError('feature-missing', 'Cannot make a user namespace', {
+      cause,
+      hint: 'user.max_user_namespaces must not be 0; or branch a directory that is not root’s',
+    })
+  })
   try {
-    const result = await spawn({ namespaces: ['NEWUSER'], ops: waitingProcess(hold.read, status.write) })
-    if (!result.ok)
-      throw new PuzzledError(
-        'feature-missing',
-        `Cannot make a user namespace: ${result.op.name}: ${result.errnoName}`,
-        { hint: 'user.max_user_namespaces must not be 0; or branch a directory that is not root’s' },
-      )
-    try {
-      for (const file of ['uid_map', 'gid_map'])
-        writeFileSync(`/proc/${result.pid}/${file}`, swapMap(from, to))
-      return openSync(`/proc/${result.pid}/ns/user`, 'r')
-    } finally {
-      close(hold.write)
-      waitPidfd(result.pidfd, { block: true })
-      closeSync(result.pidfd)
-    }
+    for (const file of ['uid_map', 'gid_map']) writeFileSync(`/proc/${holder.pid}/${file}`, swapMap(from, to))
+    return openSync(`/proc/${holder.pid}/ns/user`, 'r')
   } finally {
-    for (const end of [...open]) close(end)
+    holder.release()
   }
 }
-
-const waitingProcess = (input: number, status: number) => [
-  call('wait for the end of a pipe', 'dup3', input, 0, 0),
-  call('keep the status pipe for init', 'fcntl', status, F_SETFD, 0),
-  call(
-    'execute init',
-    'execveat',
-    initExecutable(),
-    cstring(''),
-    { vector: ['puzzled-init', String(status), '-', 'cat'].map(cstring) },
-    { vector: [cstring('PATH=/usr/bin:/bin')] },
-    AT_EMPTY_PATH,
-  ),
-]

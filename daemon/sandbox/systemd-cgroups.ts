@@ -1,0 +1,130 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  cgroupHierarchy,
+  createCgroup,
+  enableControllers,
+  killCgroup,
+  removeCgroup,
+} from '../kernel/cgroup.ts'
+import { type BusCall, BusConnection } from '../lib/bus-connection.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { type CgroupPlacer, cgroupName, directCgroups } from './cgroups.ts'
+import { type Holder, startHolder } from './holder.ts'
+
+/** Asks systemd for a scope with this process in it; resolves when the job is accepted. */
+export type StartScope = (unit: string, pid: number, description: string) => Promise<void>
+
+export const SLICE = 'puzzle.slice'
+const SCOPE_MILLIS = 5000
+
+/** `StartTransientUnit` on the system bus. A connection of its own: it must not keep a command line from ending. */
+export function scopesOfSystemd(
+  connect: () => Promise<BusConnection> = () => BusConnection.connect(),
+): StartScope {
+  return async (unit, pid, description) => {
+    const bus = await connect()
+    try {
+      await bus.call(startTransientUnit(unit, pid, description))
+    } finally {
+      await bus.close()
+    }
+  }
+}
+
+const startTransientUnit = (unit: string, pid: number, description: string): BusCall => ({
+  destination: 'org.freedesktop.systemd1',
+  path: '/org/freedesktop/systemd1',
+  interface: 'org.freedesktop.systemd1.Manager',
+  member: 'StartTransientUnit',
+  signature: 'ssa(sv)a(sa(sv))',
+  body: [
+    unit,
+    'fail',
+    [
+      ['Description', ['s', description]],
+      ['Slice', ['s', SLICE]],
+      ['PIDs', ['au', [pid]]],
+      // What is below the scope is ours: systemd neither moves processes there nor writes limits.
+      ['Delegate', ['b', true]],
+      ['CollectMode', ['s', 'inactive-or-failed']],
+    ],
+    [],
+  ],
+})
+
+/**
+ * A transient scope for each branch. systemd makes a scope only around a process, and the agent must never be outside of
+ * its cgroup, so a waiting process goes first; it is released when the agent lives beside it.
+ */
+export function systemdCgroups(startScope: StartScope, hierarchy = cgroupHierarchy): CgroupPlacer {
+  const holders = new Map<string, Holder>()
+  const release = (id: string): void => {
+    holders.get(id)?.release()
+    holders.delete(id)
+  }
+  const scopeOf = (id: string): string | undefined => {
+    const root = hierarchy()
+    return root === undefined ? undefined : join(root, cgroupName(id))
+  }
+  const locate = (id: string): string | undefined => {
+    const scope = scopeOf(id)
+    return scope === undefined ? undefined : join(scope, 'branch')
+  }
+  return {
+    locate,
+    place: async (id) => {
+      const scope = scopeOf(id)
+      if (scope === undefined) throw new PuzzledError('feature-missing', 'No cgroup v2 hierarchy is mounted')
+      const holder = await startHolder([])
+      holders.set(id, holder)
+      try {
+        await startScope(`puzzle-${id}.scope`, holder.pid, `puzzled branch ${id}`)
+        await untilIn(scope, holder.pid)
+        // A cgroup that hands on controllers may hold no processes itself.
+        createCgroup(join(scope, 'hold'))
+        writeFileSync(join(scope, 'hold', 'cgroup.procs'), String(holder.pid))
+        createCgroup(join(scope, 'branch'))
+        for (const group of [scope, join(scope, 'branch')]) enableControllers(group)
+        return join(scope, 'branch')
+      } catch (error) {
+        release(id)
+        throw error
+      }
+    },
+    settled: (id) => {
+      const scope = scopeOf(id)
+      release(id)
+      if (scope !== undefined) removeCgroup(join(scope, 'hold'))
+    },
+    remove: async (id) => {
+      const [scope, branch] = [scopeOf(id), locate(id)]
+      release(id)
+      if (scope === undefined || branch === undefined) return { terminated: 0, survivors: 0 }
+      const result = await killCgroup(branch)
+      // systemd removes the scope itself when it is empty.
+      for (const group of [branch, join(scope, 'hold')]) removeCgroup(group)
+      return result
+    },
+  }
+}
+
+/** systemd answers when the job is queued; the move happens a moment later. */
+async function untilIn(scope: string, pid: number): Promise<void> {
+  const end = performance.now() + SCOPE_MILLIS
+  while (
+    !existsSync(scope) ||
+    !readFileSync(join(scope, 'cgroup.procs'), 'utf8').split('\n').includes(String(pid))
+  ) {
+    if (performance.now() > end)
+      throw new PuzzledError('start-failed', `systemd did not make ${scope} in time`, {
+        hint: 'systemctl status puzzle.slice; journalctl -u init.scope',
+      })
+    await delay(1)
+  }
+}
+
+/** Scopes where systemd owns the hierarchy, directories where nobody does. */
+export const hostCgroups = (): CgroupPlacer =>
+  existsSync('/run/systemd/system') ? systemdCgroups(scopesOfSystemd()) : directCgroups()
