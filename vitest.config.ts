@@ -6,12 +6,15 @@ const tier = (name: string, include: string[], options: Record<string, unknown> 
   test: { name, include, pool: 'forks' as const, globalSetup: ['test/build-once.ts'], ...options },
 })
 
+/** An emulated machine takes several times as long. */
+const patience = process.env.PUZZLED_VM === undefined ? 1 : 8
+
 /** Tiers that change the machine: a room per file (tier/room.ts), and nothing left behind by any test. */
 const guarded = {
   pool: rooms,
   setupFiles: ['test/tier/residue-guard.ts'],
-  testTimeout: 120_000,
-  hookTimeout: 60_000,
+  testTimeout: patience * 120_000,
+  hookTimeout: patience * 60_000,
 }
 
 export default defineConfig({
@@ -23,7 +26,7 @@ export default defineConfig({
       tier('crash', ['test/crash/**/*.test.ts'], { testTimeout: 600_000 }),
       tier('root', ['test/root/**/*.test.ts'], guarded),
       tier('escape', ['test/escape/**/*.test.ts'], guarded),
-      tier('e2e', ['test/e2e/**/*.test.ts'], { ...guarded, testTimeout: 180_000 }),
+      tier('e2e', ['test/e2e/**/*.test.ts'], { ...guarded, testTimeout: patience * 180_000 }),
       tier('vm', ['test/vm/checks/**/*.test.ts'], { testTimeout: 300_000, hookTimeout: 120_000 }),
     ],
   },

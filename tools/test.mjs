@@ -62,7 +62,7 @@ function runVitest(tiers) {
   const dir = mkdtempSync(join(tmpdir(), 'puzzled-test-'))
   const results = join(dir, 'results.jsonl')
   const projects = tiers.flatMap((name) => ['--project', name])
-  const reporters = ['--reporter=dot', '--reporter=./test/tier/reporter.ts']
+  const reporters = ['--reporter=default', '--reporter=./test/tier/reporter.ts']
   const run = spawnSync(
     process.execPath,
     ['node_modules/vitest/vitest.mjs', 'run', '--passWithNoTests', ...projects, ...reporters],
