@@ -143,6 +143,15 @@ describe('the overlay', () => {
     expect(shifted).toContain('map the owners of the base of "/home/u/app"')
     expect(names().join()).not.toContain('map the owners')
   })
+
+  it('parks shifted layers in this namespace for kernels before 6.15, and unparks each', () => {
+    const shifted = { requester: { uid: 0, gid: 0, groups: [] }, baseOwner: 0 }
+    const count = (kernel: [number, number], start: string): number =>
+      names({ ...shifted, facts: { ...FACTS, kernel } }).filter((name) => name.startsWith(start)).length
+    expect(count([6, 12], 'park ')).toBe(2)
+    expect(count([6, 12], 'unpark ')).toBe(2)
+    expect(count([6, 18], 'park ')).toBe(0)
+  })
 })
 
 describe('who the agent is', () => {

@@ -26,7 +26,17 @@ import {
 import { type OverlayInput, overlayOps } from './overlay-plan.ts'
 import { devOps, fileOps, newTmpfs, procOps, terminalOps } from './own-filesystems.ts'
 import { coverOf, isFilePlace, missingDirectories, type Place } from './places.ts'
-import { mountSlot, quoted, ROOT, relative, SHIELDED, STAGING, sourceSlot, targetSlot } from './root-slots.ts'
+import {
+  MASK_DIRECTORY,
+  mountSlot,
+  quoted,
+  ROOT,
+  relative,
+  SHIELDED,
+  STAGING,
+  sourceSlot,
+  targetSlot,
+} from './root-slots.ts'
 
 export interface RootPlanInput extends OverlayInput {
   /** From `rootPlaces`. */
@@ -85,7 +95,7 @@ function stagingOps(): SpawnOp[] {
     close('the mask for files', 'made mask'),
     openBelow('open the mask for files', STAGING, 'file', 'mask file'),
     makeDirectory('make the mask for directories', STAGING, 'directory', 0),
-    openBelow('open the mask for directories', STAGING, 'directory', 'mask directory'),
+    openBelow('open the mask for directories', STAGING, 'directory', MASK_DIRECTORY),
   ]
 }
 

@@ -30,8 +30,9 @@ export async function powerCuts(options, dir, rounds) {
 }
 
 async function cutOnce(options) {
-  // Chance picks the moment; every moment must be survived, so a run need not be repeatable to be fair.
-  const delay = Math.floor(Math.random() * 1500)
+  // Chance picks the moment; every moment must be survived, so a run need not be repeatable to be fair. Within this time
+  // the emulated machine starts the client, stages, commits and cleans up.
+  const delay = Math.floor(Math.random() * 5000)
   let output = ''
   let cut = false
   const machine = new Machine({
