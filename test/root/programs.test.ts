@@ -14,7 +14,7 @@ const folder = fileURLToPath(new URL('../../policies/profiles', import.meta.url)
 const names = readdirSync(folder)
   .filter((name) => name.endsWith('.yaml'))
   .map((name) => name.replace('.yaml', ''))
-const store = new ProfileStore({ directories: [folder], home: homedir() })
+const store = new ProfileStore({ directories: [folder] })
 const launcher = new Launcher()
 const branches: TestBranch[] = []
 const toolPath = `${join(homedir(), '.cargo/bin')}:/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin`
@@ -73,7 +73,9 @@ describe.skipIf(root !== undefined).each(names)('under the profile "%s"', (name)
       const expected = outside(real)
       // The control: outside it works, and says something.
       expect(expected.output).not.toBe('')
-      const { profile } = await store.resolve(name)
+      const { profile } = await store.resolve(name, {
+        home: real.asRoot === true ? homedir() : '/home/agent',
+      })
       const branch = makeBranch({ owner: owner(real), profile })
       branches.push(branch)
       if (real.cache !== undefined) execFileSync('cp', ['-a', cacheOf(real), join(branch.base, real.cache)])
