@@ -129,7 +129,11 @@ function cgroups(): string[] {
     .filter((entry) => entry.includes(' - cgroup2 '))
     .at(-1)
   const point = line?.split(' ')[4] ?? ''
-  return execFileSync('find', [point, '-mindepth', '1', '-type', 'd'], { encoding: 'utf8' })
-    .split('\n')
-    .sort()
+  return (
+    execFileSync('find', [point, '-mindepth', '1', '-type', 'd'], { encoding: 'utf8' })
+      .split('\n')
+      // The slice of all branches comes and goes with the first and the last of them.
+      .filter((path) => !path.endsWith('/puzzle.slice'))
+      .sort()
+  )
 }

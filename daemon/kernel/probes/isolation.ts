@@ -2,7 +2,7 @@ import { closeSync } from 'node:fs'
 import type { SpawnOp } from '../../contract/spawn.ts'
 import { type Finding, landlockRestriction } from '../feature-text.ts'
 import { loadLibrary } from '../ffi.ts'
-import { createRuleset, landlockAbi } from '../landlock.ts'
+import { createRuleset, landlockAbi, landlockErrata } from '../landlock.ts'
 import { pidfdGetfd, pidfdOpen, pidfdSendSignal } from '../pidfd.ts'
 import {
   AF_INET,
@@ -59,7 +59,9 @@ export async function probeLandlock(): Promise<Finding> {
     closeSync(ruleset)
   }
   const restriction = landlockRestriction(abi)
-  return { level: abi, detail: `ABI ${abi}`, ...(restriction === undefined ? {} : { restriction }) }
+  const errata = landlockErrata()
+  const detail = errata.length === 0 ? `ABI ${abi}` : `ABI ${abi}, mended faults ${errata.join(', ')}`
+  return { level: abi, detail, ...(restriction === undefined ? {} : { restriction }) }
 }
 
 /** `getppid` gets this answer, everything else is allowed. */
