@@ -80,7 +80,7 @@ findings contains {
 	vector := vectors.catalogue[id]
 }
 
-verb(change) := "would be created" if not change.old
+verb(change) := "would be created" if change.old == null
 
 else := "would be changed"
 

@@ -6,6 +6,7 @@ const AREAS: Readonly<Record<string, () => Promise<{ area: BenchArea }>>> = {
   start: () => import('./areas/start.ts'),
   branch: () => import('./areas/branch.ts'),
   run: () => import('./areas/run.ts'),
+  gate: () => import('./areas/gate.ts'),
 }
 
 const wanted = process.argv.slice(2)
