@@ -80,10 +80,11 @@ function network(parent: NetworkProfile, own: ProfileSource['network']): Network
   }
 }
 
-/** A refusal of the parent stands, in front, unless the file says it anew. */
+/** The first rule that matches decides: a refusal of the parent stays in front, also when the file says it anew. */
 function rules(parent: NetworkProfile, own: NetworkProfile['rules']): NetworkProfile['rules'] {
-  const renamed = new Set(own.map(({ id }) => id))
-  return [...parent.rules.filter((each) => each.class === 'deny' && !renamed.has(each.id)), ...own]
+  const refusals = parent.rules.filter((each) => each.class === 'deny')
+  const front = refusals.map((each) => own.find(({ id }) => id === each.id) ?? each)
+  return [...front, ...own.filter(({ id }) => !refusals.some((each) => each.id === id))]
 }
 
 type SourceNetwork = NonNullable<ProfileSource['network']>
