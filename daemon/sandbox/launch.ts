@@ -6,6 +6,7 @@ import { mountTerminals } from '../kernel/pty.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { UndoStack } from '../lib/undo.ts'
 import type { CgroupPlacer } from './cgroups.ts'
+import { ExecGate } from './exec-gate.ts'
 import { swappedOwners } from './owner-map.ts'
 import type { OverlayLayers } from './places.ts'
 import { RunningBranch } from './running-branch.ts'
@@ -14,7 +15,7 @@ import { checkCommand, checkDirectory } from './start-error.ts'
 import { closer, startProcess } from './start-process.ts'
 import type { StdioRequest } from './stdio.ts'
 import { hostCgroups } from './systemd-cgroups.ts'
-import { type BranchNetwork, environmentOf, type World, worldGrants, worldOf } from './world.ts'
+import { type BranchNetwork, environmentOf, execNotifyOf, type World, worldGrants, worldOf } from './world.ts'
 
 /** What the use cases ask for; see `agent/ports.ts`. */
 export interface LaunchRequest {
@@ -89,6 +90,9 @@ export class Launcher {
     const terminals = mountTerminals()
     const closeTerminals = closer(terminals)
     undo.push('close the terminals', closeTerminals)
+    const limit = profile.budgets.limits.exec
+    const execGate = limit === undefined ? null : new ExecGate(limit)
+    undo.push('close the exec listeners', () => execGate?.close())
     let plan: SpawnPlan | undefined
     const process = await startProcess(
       {
@@ -99,9 +103,14 @@ export class Launcher {
         cgroup: join(cgroup, 'agent'),
         extent: cgroup,
         command: request.argv[0] ?? '',
-        onCollected: closeTerminals,
-        plan: (descriptors, terminal) => {
-          plan = planStart(this.#planner, request, world, terminal, { ...descriptors, terminals, ownerMap })
+        execGate,
+        onCollected: () => {
+          closeTerminals()
+          execGate?.close()
+        },
+        plan: (descriptors, terminal, socket) => {
+          const all = { ...descriptors, terminals, ownerMap }
+          plan = planStart(this.#planner, request, world, { terminal, socket }, all)
           return plan
         },
       },
@@ -109,7 +118,15 @@ export class Launcher {
     )
     this.#cgroups.settled?.(record.id)
     const grants = [...worldGrants(world), ...(plan?.grants ?? []), ...limits]
-    return new RunningBranch({ world, process, cgroup, terminals, grants, layers: request.mounts })
+    return new RunningBranch({
+      world,
+      process,
+      cgroup,
+      terminals,
+      grants,
+      execGate,
+      layers: request.mounts,
+    })
   }
 }
 
@@ -117,7 +134,7 @@ const planStart = (
   planner: typeof spawnPlan,
   request: LaunchRequest,
   world: World,
-  terminal: boolean,
+  options: { readonly terminal: boolean; readonly socket: number | null },
   descriptors: Omit<Parameters<typeof spawnPlan>[0]['descriptors'], 'network'>,
 ): SpawnPlan =>
   planner({
@@ -127,7 +144,8 @@ const planStart = (
     cwd: request.cwd,
     argv: request.argv,
     environment: environmentOf(world, request.environment, request.stdio.kind === 'pty'),
-    terminal,
+    terminal: options.terminal,
+    execNotify: execNotifyOf(options.socket),
     descriptors: { ...descriptors, network: world.network?.namespace ?? null },
   })
 

@@ -3,6 +3,7 @@ import type { AgentExit, Grant } from '../contract/branch.ts'
 import { type CgroupLimits, cgroupUsage, privateMemoryOf } from '../kernel/cgroup.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { UndoStack } from '../lib/undo.ts'
+import type { ExecGate } from './exec-gate.ts'
 import type { HeldProcess, KillResult } from './held-process.ts'
 import { OutputHub } from './output-hub.ts'
 import type { OverlayLayers } from './places.ts'
@@ -10,7 +11,7 @@ import { joinPlan } from './spawn-plan.ts'
 import { checkCommand, checkDirectory } from './start-error.ts'
 import { startProcess } from './start-process.ts'
 import type { StdioRequest } from './stdio.ts'
-import { environmentOf, type World } from './world.ts'
+import { environmentOf, execNotifyOf, type World } from './world.ts'
 
 export interface ExecRequest {
   readonly argv: readonly string[]
@@ -29,6 +30,7 @@ interface RunningParts {
   readonly cgroup: string
   readonly terminals: number
   readonly grants: readonly Grant[]
+  readonly execGate: ExecGate | null
   readonly layers: readonly OverlayLayers[]
 }
 
@@ -80,13 +82,19 @@ export class RunningBranch {
   }
 
   /** What the branch uses now, for its budgets: seconds, bytes, counts. */
-  readings(): { cpu: number; memory: number; pids: number } {
+  readings(): { cpu: number; memory: number; pids: number; exec?: number } {
     const usage = cgroupUsage(this.cgroup)
     return {
       cpu: (usage.cpuUserMicros + usage.cpuSystemMicros) / 1e6,
       memory: usage.memoryBytes ?? privateMemoryOf(this.cgroup),
       pids: usage.processes,
+      ...(this.#parts.execGate === null ? {} : { exec: this.#parts.execGate.count }),
     }
+  }
+
+  /** Where the profile limits how many programs may be started: a larger limit lets the held ones go on. */
+  setExecLimit(limit: number): void {
+    this.#parts.execGate?.setLimit(limit)
   }
 
   /** One more reader of the output: what was last written, then all that follows. Destroying it detaches. */
@@ -119,8 +127,9 @@ export class RunningBranch {
           extent: own,
           limits: request.limits ?? {},
           command: request.argv[0] ?? '',
+          execGate: this.#parts.execGate,
           onCollected: () => undefined,
-          plan: (descriptors, terminal) =>
+          plan: (descriptors, terminal, socket) =>
             joinPlan({
               ...world,
               agent: process.pidfd,
@@ -128,6 +137,7 @@ export class RunningBranch {
               argv: request.argv,
               environment: environmentOf(world, request.environment, request.stdio.kind === 'pty'),
               terminal,
+              execNotify: execNotifyOf(socket),
               descriptors,
             }),
         },

@@ -2,6 +2,7 @@
 import type { Grant, Requester } from '../contract/branch.ts'
 import type { Profile } from '../contract/profile.ts'
 import type { SpawnArg, SpawnOp, SpawnRequest } from '../contract/spawn.ts'
+import { sendDescriptorOp } from '../kernel/descriptor-message.ts'
 import {
   AF_INET,
   AT_EMPTY_PATH,
@@ -29,7 +30,7 @@ import type { Place } from './places.ts'
 import { resourceLimitOps, withinHardLimits } from './resource-limits.ts'
 import type { HostFacts } from './root-facts.ts'
 import { rootOps, sourceOps } from './root-plan.ts'
-import { type SeccompFilter, seccompOps } from './seccomp-plan.ts'
+import { LISTENER_SLOT, type SeccompFilter, seccompOps } from './seccomp-plan.ts'
 import { lockedByCapabilities, lockedBySeccomp } from './tries.ts'
 
 /** Descriptors of the daemon that the child finds under the same numbers. `explain` gives names instead. */
@@ -63,6 +64,8 @@ export interface LockInput {
   readonly terminal: boolean
   readonly landlockAbi: number
   readonly seccomp: readonly SeccompFilter[]
+  /** Asks the daemon before each program is executed; the child sends its listener over the socket. */
+  readonly execNotify?: { readonly filter: SeccompFilter; readonly socket: SpawnArg } | null
   readonly descriptors: LockDescriptors
 }
 
@@ -163,7 +166,10 @@ function lockedSections(input: LockInput): Pick<SpawnPlan, 'sections' | 'grants'
     paths: landlockPlaces(input.places, input.profile, input.facts),
   })
   const limits = withinHardLimits(input.profile.rlimits, input.facts.hardLimits)
-  const seccomp = input.seccomp.length === 0 ? [] : [...seccompOps(input.seccomp), ...lockedBySeccomp()]
+  const seccomp =
+    input.seccomp.length === 0
+      ? []
+      : [...execNotifyOps(input), ...seccompOps(input.seccomp), ...lockedBySeccomp()]
   return {
     sections: [
       { name: 'session', ops: sessionOps(input) },
@@ -242,6 +248,13 @@ const descriptorOps = (input: LockInput): SpawnOp[] => [
   call('close every other descriptor on exec', 'close_range', 3, 0xffffffff, CLOSE_RANGE_CLOEXEC),
   call('keep the status pipe for init', 'fcntl', input.descriptors.status, F_SETFD, 0),
 ]
+
+/** Before the other filters, which do not let a descriptor out. */
+function execNotifyOps(input: LockInput): SpawnOp[] {
+  if (input.execNotify === undefined || input.execNotify === null) return []
+  const { filter, socket } = input.execNotify
+  return [...seccompOps([filter]), sendDescriptorOp('send the listener to the daemon', socket, LISTENER_SLOT)]
+}
 
 function execOp(input: LockInput): SpawnOp {
   const argv = ['puzzled-init', String(input.descriptors.status), input.terminal ? 't' : '-', ...input.argv]

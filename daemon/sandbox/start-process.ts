@@ -2,9 +2,11 @@ import { closeSync } from 'node:fs'
 import type { SpawnResult } from '../contract/spawn.ts'
 import { type CgroupLimits, createCgroup, limitCgroup, openCgroup, removeCgroup } from '../kernel/cgroup.ts'
 import { spawn } from '../kernel/clone.ts'
+import { socketPair } from '../kernel/descriptor-passing.ts'
 import { initExecutable } from '../kernel/init-program.ts'
 import { pipe } from '../kernel/pipe.ts'
 import type { UndoStack } from '../lib/undo.ts'
+import { adoptFrom, type ExecGate } from './exec-gate.ts'
 import { HeldProcess } from './held-process.ts'
 import { watchInit } from './init-status.ts'
 import { type LockDescriptors, opsOf, type SpawnPlan } from './spawn-plan.ts'
@@ -23,7 +25,9 @@ export interface ProcessRequest {
   readonly limits?: CgroupLimits
   readonly command: string
   /** The plan for descriptors that exist only now. */
-  readonly plan: (descriptors: LockDescriptors, terminal: boolean) => SpawnPlan
+  readonly plan: (descriptors: LockDescriptors, terminal: boolean, listenerSocket: number | null) => SpawnPlan
+  /** Counts the programs that the process starts, where the profile limits them. */
+  readonly execGate: ExecGate | null
   readonly onCollected: () => void
 }
 
@@ -45,11 +49,16 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
     closeWriter()
     closeReader()
   })
+  const sockets = request.execGate === null ? null : openSockets(undo)
   const plan = request.plan(
     { init: initExecutable(), status: status.write, stdio: stdio.child },
     stdio.terminal,
+    sockets?.theirs ?? null,
   )
-  const result = await runPlan(plan, request.cgroup)
+  const running = runPlan(plan, request.cgroup)
+  if (sockets !== null && request.execGate !== null) await adoptFrom(sockets.ours, request.execGate, running)
+  const result = await running
+  sockets?.close()
   closeWriter()
   stdio.closeChildEnds()
   if (!result.ok) throw startError({ ...result, total: opsOf(plan).length })
@@ -67,6 +76,16 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
   const first = await process.started
   if (first !== 'gone' && 'errnoName' in first) throw commandError(request.command, first.errnoName)
   return process
+}
+
+function openSockets(undo: UndoStack): { ours: number; theirs: number; close(): void } {
+  const { ours, theirs } = socketPair()
+  const closers = [closer(ours), closer(theirs)]
+  const close = (): void => {
+    for (const end of closers) end()
+  }
+  undo.push('close the sockets of the listener', close)
+  return { ours, theirs, close }
 }
 
 async function runPlan(plan: SpawnPlan, cgroup: string): Promise<SpawnResult> {

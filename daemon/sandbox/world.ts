@@ -11,7 +11,7 @@ import { agentIdentity, type Identity } from './identity.ts'
 import type { OverlayLayers, Place } from './places.ts'
 import { type HostFacts, LOADERS } from './root-facts.ts'
 import { rootPlaces } from './root-places.ts'
-import { seccompFilters } from './seccomp.ts'
+import { execNotifyFilter, seccompFilters } from './seccomp.ts'
 import type { SeccompFilter } from './seccomp-plan.ts'
 import type { Architecture } from './seccomp-rules.ts'
 
@@ -136,3 +136,7 @@ export const worldGrants = (world: World): Grant[] => {
     },
   ]
 }
+
+/** The filter that asks before each program, for a start that has a socket for its listener. */
+export const execNotifyOf = (socket: number | null) =>
+  socket === null ? null : { filter: execNotifyFilter(process.arch as Architecture), socket }

@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { afterEach, beforeAll, describe, expect } from 'vitest'
+import { effectOf } from '../../daemon/sandbox/effect.ts'
+import { Launcher } from '../../daemon/sandbox/launch.ts'
+import { needs, root } from '../tier/needs.ts'
+import { makeBranch, requestOf, type TestBranch, warmUp } from './branch.fixture.ts'
+
+const check = needs(root)
+const launcher = new Launcher()
+let branch: TestBranch
+
+beforeAll(async () => await warmUp(launcher))
+afterEach(() => branch?.remove())
+
+const start = async (exec: number, script: string) => {
+  branch = makeBranch({ profile: { budgets: { limits: { exec }, atLimit: 'freeze' } } })
+  const agent = await launcher.start(requestOf(branch, ['/bin/sh', '-c', script]))
+  agent.errors?.resume()
+  return agent
+}
+
+describe('the exec budget', () => {
+  check('counts each program that is started, and nothing else', async () => {
+    const agent = await start(100, 'for i in 1 2 3; do /bin/true; done; (:); echo end')
+    expect(agent.output === undefined ? '' : await text(agent.output)).toBe('end\n')
+    expect(agent.readings().exec).toBe(4)
+    await agent.exited
+  })
+
+  check('holds the first that is over it, until it is extended', async () => {
+    const agent = await start(3, '/bin/true; /bin/true; echo two; /bin/true; echo three')
+    const output = agent.output
+    if (output === undefined) throw new Error('no output')
+    expect(String((await once(output, 'data'))[0])).toBe('two\n')
+    while ((agent.readings().exec ?? 0) < 4) await new Promise((resolve) => setTimeout(resolve, 5))
+    const rest = text(output)
+    agent.setExecLimit(10)
+    expect(await rest).toBe('three\n')
+    expect(await agent.exited).toMatchObject({ code: 0 })
+  })
+
+  check('counts commands that join, and a held one can be killed', async () => {
+    const agent = await start(2, 'echo ready; while read line; do :; done')
+    if (agent.output !== undefined) await once(agent.output, 'data')
+    const request = { cwd: branch.base, environment: {}, stdio: { kind: 'pipes' } } as const
+    expect((await effectOf(await agent.exec({ ...request, argv: ['/bin/true'] }))).code).toBe(0)
+    const held = agent.exec({ ...request, argv: ['/bin/true'], timeoutMillis: 100 })
+    while ((agent.readings().exec ?? 0) < 3) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(await agent.signal('KILL')).toMatchObject({ survivors: 0 })
+    const late = await held
+    late.output?.resume()
+    late.errors?.resume()
+    expect(await late.exited).toMatchObject({ signal: 'SIGKILL' })
+    await agent.exited
+  })
+})
