@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { announcing } from './agent/announce.ts'
 import { EventStream } from './agent/event-stream.ts'
 import { LocalEngine } from './agent/local-engine.ts'
-import type { Auditor, Budgeting, Ports } from './agent/ports.ts'
+import type { Auditor, Budgeting, Ports, RunningAgent } from './agent/ports.ts'
 import { AuditLog } from './audit/log.ts'
 import { WorkerCommitter } from './branch/committer.ts'
 import { LayerDiffer } from './branch/diff.ts'
@@ -19,6 +19,7 @@ import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
 import { nodeFiles } from './lib/durable.ts'
 import { PuzzledError } from './lib/errors.ts'
 import { UndoStack } from './lib/undo.ts'
+import { NetworkParts } from './network-parts.ts'
 import { ACTION_POLICY_FILE, ActionJudge } from './policy/action-judge.ts'
 import { ApprovalStore } from './policy/approvals.ts'
 import type { ContentReader } from './policy/contents.ts'
@@ -89,7 +90,9 @@ async function construct(
   const files = new FileBranchStore(root, nodeFiles, now)
   const committer = new WorkerCommitter({ root, directory: (id) => files.directory(id) }, now)
   undo.push('end the commit workers', () => committer.close())
-  const launcher = new Launcher()
+  const network = new NetworkParts((id) => files.directory(id), events.publish)
+  undo.push('close the networks', () => network.closeAll())
+  const launcher = new Launcher({ network: ({ record }) => network.open(record) })
   const recovery = await recover(files, committer, launcher)
   const log = await AuditLog.open(join(root, 'audit'), { now })
   undo.push('close the audit log', () => log.close())
@@ -107,8 +110,9 @@ async function construct(
       consume: (...args) => policy.judge.consume(...args),
     },
     approvals: policy.approvals,
-    launcher,
-    budgets: budgeting(canAsk),
+    launcher: withNetwork(launcher, network),
+    budgets: budgeting(canAsk, network),
+    outbox: network,
     audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
     events,
     profiles: new ProfileStore(),
@@ -136,12 +140,43 @@ async function recover(
   return recoverBranches(store, commits, now())
 }
 
+/** The network of a branch lives exactly as long as its agent. */
+const withNetwork = (launcher: Launcher, network: NetworkParts): Ports['launcher'] => ({
+  start: async (request) => {
+    try {
+      const agent = await launcher.start(request)
+      const exited = agent.exited.finally(() => network.close(request.record.id))
+      return { ...delegate(agent), exited }
+    } catch (error) {
+      await network.close(request.record.id)
+      throw error
+    }
+  },
+  sweep: (id) => launcher.sweep(id),
+})
+
+/** A plain object in front of the agent: its methods need their own `this`. */
+const delegate = (agent: Awaited<ReturnType<Launcher['start']>>): RunningAgent => ({
+  pid: agent.pid,
+  grants: agent.grants,
+  exited: agent.exited,
+  signal: (name) => agent.signal(name),
+  kill: (cause) => agent.kill(cause),
+  freeze: () => agent.freeze(),
+  thaw: () => agent.thaw(),
+  readings: () => agent.readings(),
+  ...(agent.resize === undefined ? {} : { resize: agent.resize }),
+  ...(agent.input === undefined ? {} : { input: agent.input }),
+  ...(agent.output === undefined ? {} : { output: agent.output }),
+  ...(agent.errors === undefined ? {} : { errors: agent.errors }),
+})
+
 /** A meter per agent. Where nobody could be asked for more, a frozen agent would stand still for ever: it is ended. */
-const budgeting = (canAsk: boolean): Budgeting => ({
+const budgeting = (canAsk: boolean, network: NetworkParts): Budgeting => ({
   atLimit: (wished) => (canAsk ? wished : 'kill'),
-  watch: ({ limits, atLimit }, agent, hooks) => {
+  watch: (id, { limits, atLimit }, agent, hooks) => {
     const meter = new Meter(limits, atLimit, {
-      readings: async () => agent.readings(),
+      readings: async () => ({ ...agent.readings(), ...network.readings(id) }),
       freeze: () => agent.freeze(),
       thaw: () => agent.thaw(),
       kill: async () => void (await agent.kill('budget')),

@@ -5,12 +5,13 @@ import { commitBranch } from './commit.ts'
 import { discardBranch } from './discard.ts'
 import { outcomeOf } from './outcome.ts'
 import type { Ports } from './ports.ts'
+import { changesetOf } from './review.ts'
 import type { RunningAgents } from './running.ts'
 
 /** Records a person's approval of exactly one digest; lands the branch when no further approval is missing. */
 export async function approveBranch(ports: Ports, id: string, request: ApprovalRequest): Promise<Outcome> {
   const record = await heldRecord(ports, id)
-  const whole = await ports.differ.diff(record)
+  const whole = await changesetOf(ports, record)
   const changeset = request.selection === null ? whole : ports.differ.select(whole, request.selection)
   const reviewed = request.digest ?? (request.selection === null ? record.digest : changeset.digest)
   if (reviewed !== changeset.digest)

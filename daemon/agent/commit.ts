@@ -91,6 +91,7 @@ async function land(
       },
       afterIntent: async () => {
         await ports.store.move(record.id, 'committing', 'the commit is decided and being applied')
+        await ports.outbox.approve(record, changeset.requests)
       },
     })
   } catch (error) {
@@ -122,7 +123,20 @@ async function landedOutcome(
     files: landed.files,
   })
   ports.events.publish({ kind: 'commit', branch: id, time: at, commit: landed.commit, digest: landed.digest })
-  return outcomeOf(done, { changeset, warnings: landed.warnings })
+  const requests = await sendRequests(ports, done, changeset)
+  return outcomeOf(done, { changeset, warnings: [...landed.warnings, ...requests] })
+}
+
+/** The files are real now; the requests follow. What cannot be sent is kept and shown, never silently dropped. */
+async function sendRequests(
+  ports: Ports,
+  record: BranchRecord,
+  changeset: Changeset,
+): Promise<readonly { path: string; message: string }[]> {
+  if (changeset.requests.length === 0) return []
+  const { sent, problem } = await ports.outbox.replay(record)
+  await ports.audit.record('replayed', record.id, { sent, problem })
+  return problem === null ? [] : [{ path: 'requests', message: problem }]
 }
 
 /** Where a commit that did not happen leaves the branch: its changes stay, the base is the old one. */

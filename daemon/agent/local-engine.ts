@@ -28,7 +28,7 @@ import { forkBranch } from './fork.ts'
 import { outcomeOf } from './outcome.ts'
 import type { Ports } from './ports.ts'
 import { revertCommit } from './revert.ts'
-import { reviewBranch } from './review.ts'
+import { changesetOf, reviewBranch } from './review.ts'
 import { RunningAgents } from './running.ts'
 import { extendBudget, freezeBranch, signalBranch, thawBranch } from './signal.ts'
 import { startAgent } from './start.ts'
@@ -105,7 +105,7 @@ export class LocalEngine implements Engine {
   }
 
   async changes(id: string): Promise<Changeset> {
-    return this.#ports.differ.diff(await this.show(id))
+    return changesetOf(this.#ports, await this.show(id))
   }
 
   async content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {

@@ -1,5 +1,5 @@
 import type { AgentExit, BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
-import type { Changeset } from '../contract/changeset.ts'
+import type { Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
 import type { CollectResult, ContentPair, Selection, SessionStdio } from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
 import type { FeatureName, Features } from '../contract/features.ts'
@@ -52,6 +52,8 @@ export interface Differ {
   diff(record: BranchRecord, options?: { onProgress?: (paths: number) => void }): Promise<Changeset>
   /** A part of a changeset, with its own digest. Throws `usage` when nothing is selected. */
   select(changeset: Changeset, selection: Selection): Changeset
+  /** The same files with these requests, and so with another digest. */
+  withRequests(changeset: Changeset, requests: readonly QueuedRequestSummary[]): Changeset
   /** Both sides of one path, each cut at `limit`. Never follows a symlink. */
   content(record: BranchRecord, base: number, path: Uint8Array, limit: number): Promise<ContentPair>
 }
@@ -137,6 +139,16 @@ export interface Launcher {
   sweep(id: string): Promise<void>
 }
 
+/** The requests that a branch made and that wait for its commit. */
+export interface Outbox {
+  /** What still waits for a decision; part of the changeset and of its digest. */
+  pending(record: BranchRecord): Promise<readonly QueuedRequestSummary[]>
+  /** Binds the decision to exactly these requests. Durable; the same requests may be approved again. */
+  approve(record: BranchRecord, requests: readonly QueuedRequestSummary[]): Promise<void>
+  /** Sends what is approved, in order, and stops at the first that does not succeed. */
+  replay(record: BranchRecord): Promise<{ sent: number; problem: string | null }>
+}
+
 /** Watches one agent until `stop`. */
 export interface BudgetWatch {
   /** Gives more of one budget; an agent that stands still for it goes on. */
@@ -153,7 +165,7 @@ export interface BudgetHooks {
 export interface Budgeting {
   /** What happens at 100 %: the profile's wish, or `kill` where nobody could be asked. */
   readonly atLimit: (wished: 'freeze' | 'kill') => 'freeze' | 'kill'
-  watch(limits: Profile['budgets'], agent: RunningAgent, hooks: BudgetHooks): BudgetWatch
+  watch(id: string, limits: Profile['budgets'], agent: RunningAgent, hooks: BudgetHooks): BudgetWatch
 }
 
 export interface Auditor {
@@ -182,6 +194,7 @@ export interface Ports {
   approvals: Approvals
   launcher: Launcher
   budgets: Budgeting
+  outbox: Outbox
   audit: Auditor
   events: Events
   profiles: Profiles

@@ -21,7 +21,7 @@ export async function reviewBranch(ports: Ports, id: string): Promise<Reviewed> 
   await ports.launcher.sweep(id)
   const record = await ports.store.move(id, 'reviewing', 'the changes are being judged')
   try {
-    const changeset = await ports.differ.diff(record)
+    const changeset = await changesetOf(ports, record)
     const verdict = withAgentFailure(record, await judge(ports, record, changeset))
     const judged = await ports.store.update(id, { digest: changeset.digest, verdict })
     await ports.audit.record('verdict', id, {
@@ -45,6 +45,13 @@ export async function reviewBranch(ports: Ports, id: string): Promise<Reviewed> 
     )
     throw error
   }
+}
+
+/** Everything that the branch would make real: its files and its requests, under one digest. */
+export async function changesetOf(ports: Ports, record: BranchRecord): Promise<Changeset> {
+  const files = await ports.differ.diff(record)
+  const requests = await ports.outbox.pending(record)
+  return requests.length === 0 ? files : ports.differ.withRequests(files, requests)
 }
 
 /** A verdict about another digest than the one asked for is no verdict. */

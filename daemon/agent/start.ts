@@ -27,7 +27,7 @@ export async function startAgent(
   const atLimit = ports.budgets.atLimit(budgets.atLimit)
   const grants = [...record.grants, ...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
   await ports.store.update(record.id, { grants })
-  const watch = ports.budgets.watch({ ...budgets, atLimit }, agent, budgetHooks(ports, record.id))
+  const watch = ports.budgets.watch(record.id, { ...budgets, atLimit }, agent, budgetHooks(ports, record.id))
   const exited = agent.exited.then(async (exit) => {
     await watch.stop()
     return recordExit(ports, record.id, exit)

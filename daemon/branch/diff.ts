@@ -1,10 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import type { BranchRecord } from '../contract/branch.ts'
-import type { Change, Changeset } from '../contract/changeset.ts'
+import type { Change, Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
 import type { ContentPair, Selection } from '../contract/engine.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import { withRequests } from './changeset.ts'
 import { Reader, readChange } from './changeset-codec.ts'
 import type { DiffJob, DiffMessage } from './diff-job.ts'
 import { readBothSides } from './diff-sides.ts'
@@ -39,6 +40,10 @@ export class LayerDiffer {
 
   select(changeset: Changeset, selection: Selection): Changeset {
     return selectChanges(changeset, selection)
+  }
+
+  withRequests(changeset: Changeset, requests: readonly QueuedRequestSummary[]): Changeset {
+    return withRequests(changeset, requests)
   }
 
   /** Both sides of one path, each cut at `limit`; symlinks give their target, everything else null. */

@@ -78,6 +78,29 @@ describe('run', () => {
   })
 })
 
+describe('the network', () => {
+  it('holds writes for the commit and refuses what no rule allows', async () => {
+    const { status, out, err } = await sh(
+      'curl -sS -m 20 -o answer -w "%{http_code}\\n" -d "{}" https://api.github.com/repos/a/b/issues; ' +
+        'curl -s -m 20 -o /dev/null -w "%{http_connect}\\n" https://elsewhere.example/; rm -f answer',
+    )
+    expect(out).toBe('202\n403\n')
+    expect(err).toMatch(/no changes|1 queued request/)
+    expect(err).toContain('queued-request')
+    expect(status).toBe(120)
+    const shown = await here.puzzlectl('diff', '--stat', (await branches())[0]?.id ?? '')
+    expect(shown.out).toContain('> POST api.github.com/repos/a/b/issues (2 B)')
+  })
+})
+
+describe('budgets', () => {
+  it('end an agent that nobody could be asked about, and keep its work', async () => {
+    const { status, err } = await sh('echo kept > a; sleep 30', '--budget', 'wall=1s')
+    expect([status, err]).toEqual([124, expect.stringContaining('agent-failed')])
+    expect(await branches()).toMatchObject([{ state: 'held' }])
+  })
+})
+
 describe('decisions', () => {
   it('a held branch lands when another person approves it, once, and can be reverted', async () => {
     put('a.txt', 'one\n')

@@ -162,6 +162,7 @@ function portsOf(world: FakeWorld): Ports {
         return changesetOf(chosen)
       },
       content: async () => ({ before: null, after: null }),
+      withRequests: (changeset, requests) => ({ ...changeset, requests }),
     },
     committer: {
       commit: async (_record, changeset, hooks) => fakeCommit(world, changeset, hooks),
@@ -189,6 +190,11 @@ function portsOf(world: FakeWorld): Ports {
     budgets: {
       atLimit: (wished) => wished,
       watch: () => ({ extend: async () => ({ resumed: true }), stop: async () => undefined }),
+    },
+    outbox: {
+      pending: async () => [],
+      approve: async () => undefined,
+      replay: async () => ({ sent: 0, problem: null }),
     },
     audit: {
       record: async (kind) => {
