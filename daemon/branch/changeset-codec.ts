@@ -35,7 +35,9 @@ export class Writer {
   }
 
   u8(value: number): void {
-    this.#buffer.writeUInt8(value, this.#room(1))
+    // Making room may replace the buffer: it is named after that.
+    const at = this.#room(1)
+    this.#buffer.writeUInt8(value, at)
   }
   u32(value: number): void {
     const at = this.#room(4)

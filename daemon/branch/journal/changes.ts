@@ -8,26 +8,31 @@ import { changesName } from '../staging-area.ts'
 const CHUNK = 256 * 1024
 const SUM_BYTES = 32
 
-/** Changes as bytes, in pieces of a bounded size: what crosses threads and what the reverse changeset is made from. */
-export function* packChanges(changes: Iterable<Change>): Generator<Buffer> {
+/** Changes as bytes, in pieces of a bounded size, exactly as a diff sends them. */
+export const packChanges = (changes: Iterable<Change>): Generator<Buffer> => pack(changes, false)
+
+function* pack(changes: Iterable<Change>, times: boolean): Generator<Buffer> {
   const writer = new Writer()
   for (const change of changes) {
     writeCanonical(writer, change)
     writeIdentity(writer, change.identity, change.old)
     // Not in the canonical form of a directory, but a revert brings it back.
-    writer.i64(change.old?.mtimeNs ?? 0n)
+    if (times) writer.i64(change.old?.mtimeNs ?? 0n)
     if (writer.length >= CHUNK) yield writer.take()
   }
   if (writer.length > 0) yield writer.take()
 }
 
-export function unpackChanges(bytes: Uint8Array): Change[] {
+export const unpackChanges = (bytes: Uint8Array): Change[] => unpack(bytes, false)
+
+function unpack(bytes: Uint8Array, times: boolean): Change[] {
   const changes: Change[] = []
   for (const reader = new Reader(bytes); !reader.done; ) {
     const change = readChange(reader)
+    changes.push(change)
+    if (!times) continue
     const mtimeNs = reader.i64()
     if (change.old !== null) change.old.mtimeNs = mtimeNs
-    changes.push(change)
   }
   return changes
 }
@@ -49,7 +54,7 @@ export function writeChanges(
       yield state === undefined ? change : { ...change, new: state }
     }
   }
-  for (const bytes of packChanges(landed())) {
+  for (const bytes of pack(landed(), true)) {
     sum.update(bytes)
     disk.writeAt(journal, name, end, bytes)
     end += bytes.length
@@ -66,5 +71,5 @@ export function readChanges(disk: Disk, journal: Dir, commit: string): Change[] 
     throw new PuzzledError('record-damaged', `The list of what commit ${commit} changed is damaged`, {
       hint: 'It was kept as it is and nothing was done.',
     })
-  return unpackChanges(content)
+  return unpack(content, true)
 }
