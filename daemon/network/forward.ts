@@ -136,8 +136,8 @@ class AnswerRelay implements Dispatcher.DispatchHandler {
       return
     }
     this.#to.writeHead(status, this.#answerHeaders(list))
-    // Server-sent events and the like: the headers must not wait for the first data.
-    this.#to.flushHeaders()
+    // Server-sent events and the like: the headers must not wait for the first data. With a length, it comes soon.
+    if (header(list, 'content-length') === undefined) this.#to.flushHeaders()
   }
 
   #answerHeaders(list: Headers): Record<string, string[] | string> {

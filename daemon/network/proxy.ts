@@ -117,6 +117,8 @@ export class BranchProxy {
       return false
     }
     this.#sockets.add(socket)
+    // Headers and body are two writes; Nagle would hold the second one back for 40 ms.
+    if (socket instanceof Socket) socket.setNoDelay(true)
     socket.once('close', () => this.#sockets.delete(socket))
     socket.on('error', () => socket.destroy())
     return true

@@ -1,6 +1,6 @@
 import { connect as netConnect, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { rootCertificates, connect as tlsConnect } from 'node:tls'
+import { createSecureContext, rootCertificates, type SecureContext, connect as tlsConnect } from 'node:tls'
 import { type Dispatcher, errors, Pool } from 'undici'
 import type { Address, Cidr } from './address.ts'
 import { NetworkDenied } from './denial.ts'
@@ -29,6 +29,19 @@ export interface UpstreamRequest extends Destination {
 }
 
 const MAX_POOLS = 256
+
+const contexts = new Map<string, SecureContext>()
+
+/** Reading all authorities takes longer than a handshake, so each set of them is read once. */
+function trusted(more: readonly string[]): SecureContext {
+  const key = more.join('')
+  const known = contexts.get(key)
+  if (known !== undefined) return known
+  const ca = more.length === 0 ? undefined : [...rootCertificates, ...more]
+  const context = createSecureContext({ minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) })
+  contexts.set(key, context)
+  return context
+}
 
 /**
  * The only place that opens connections to the outside, for one branch: no other branch ever shares a socket with it.
@@ -88,8 +101,7 @@ export class Upstream {
         // An address has no SNI; its certificate must name the address.
         ...(host.address === undefined ? { servername: host.text } : { host: host.text }),
         ALPNProtocols: ['http/1.1'],
-        ...(this.#ca.length === 0 ? {} : { ca: [...rootCertificates, ...this.#ca] }),
-        minVersion: 'TLSv1.2',
+        secureContext: trusted(this.#ca),
       })
       const timer = setTimeout(() => secure.destroy(timeout('TLS handshake')), this.#limits.connectMs)
       secure.once('secureConnect', () => {

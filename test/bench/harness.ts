@@ -25,6 +25,8 @@ export interface BenchArea {
   /** Why it cannot run here, or nothing. */
   readonly missing?: () => string | undefined
   readonly cases: () => readonly BenchCase[] | Promise<readonly BenchCase[]>
+  /** Ends what `cases` started. */
+  readonly close?: () => Promise<void>
 }
 
 export interface BenchResult {
@@ -79,6 +81,7 @@ export async function runArea(area: BenchArea): Promise<void> {
     results.push(result)
     console.log(resultText(result))
   }
+  await area.close?.()
   const folder = join(packageRoot(), 'bench-results')
   mkdirSync(folder, { recursive: true })
   const at = new Date().toISOString()

@@ -4,6 +4,7 @@ import { runArea } from './harness.ts'
 /** Every area; `npm run bench -- NAME…` runs some of them. */
 const AREAS: Readonly<Record<string, () => Promise<{ area: BenchArea }>>> = {
   start: () => import('./areas/start.ts'),
+  proxy: () => import('./areas/proxy.ts'),
   branch: () => import('./areas/branch.ts'),
   run: () => import('./areas/run.ts'),
   gate: () => import('./areas/gate.ts'),

@@ -1,0 +1,131 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { closeSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { packageRoot } from '../../../daemon/lib/assets.ts'
+import { parseAddress } from '../../../daemon/network/address.ts'
+import { type BranchNetwork, openNetwork } from '../../../daemon/network/gate-network.ts'
+import { prepareNetns } from '../../../daemon/network/namespace.ts'
+import { network, rule } from '../../fixtures/network-rules.ts'
+import type { BenchArea, BenchCase } from '../harness.ts'
+
+const NAME = 'bench.example.com'
+
+/** The other end in a process of its own, so that it does not take the gate's time. */
+const SERVER = `
+const [address, key, cert] = process.argv.slice(1)
+const answer = (request, response) => { request.resume(); response.end('x'.repeat(1024)) }
+require('http').createServer(answer).listen(80, address, () =>
+  require('https').createServer({ key, cert }, answer).listen(443, address, () => console.log('ready')))
+`
+
+interface Rig {
+  readonly inside: Load
+  readonly outside: Load
+  readonly gate: BranchNetwork
+  readonly directory: string
+}
+
+/** A client process that is told what to send. */
+class Load {
+  readonly #child: ChildProcess
+  readonly #waiting: (() => void)[] = []
+
+  constructor(child: ChildProcess) {
+    this.#child = child
+    if (child.stdout !== null)
+      createInterface({ input: child.stdout }).on('line', () => this.#waiting.shift()?.())
+  }
+
+  run(mode: string, count: number, concurrency: number): Promise<void> {
+    return new Promise((done) => {
+      this.#waiting.push(done)
+      this.#child.stdin?.write(`${JSON.stringify({ mode, count, concurrency })}\n`)
+    })
+  }
+}
+
+async function open(): Promise<Rig> {
+  const directory = mkdtempSync(join(tmpdir(), 'puzzled-bench-'))
+  const [key, cert] = [join(directory, 'key'), join(directory, 'cert')]
+  const names = ['-subj', `/CN=${NAME}`, '-addext', `subjectAltName=DNS:${NAME}`]
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+  execFileSync('openssl', ['req', '-x509', ...curve, '-keyout', key, '-out', cert, ...names], {
+    stdio: 'ignore',
+  })
+  const address = `127.90.${randomInt(1, 255)}.${randomInt(1, 255)}`
+  const [keyText, certText] = [readFileSync(key, 'utf8'), readFileSync(cert, 'utf8')]
+  const server = startedBy(
+    spawn(process.execPath, ['-e', SERVER, '--', address, keyText, certText], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    }),
+  )
+  await new Promise((ready) => server.stdout?.once('data', ready))
+  const parsed = parseAddress(address)
+  const { fd } = prepareNetns()
+  const wide = { hosts: [NAME], ports: [80, 443], addresses: ['127.90.0.0/16'] }
+  const gate = await openNetwork({
+    branch: 'bench',
+    network: network([rule('write', { ...wide, methods: ['POST'], class: 'queue' }), rule('read', wide)]),
+    netns: fd,
+    directory,
+    onEvent: () => undefined,
+    lookup: async () => ({ addresses: parsed === undefined ? [] : [parsed], ttlSeconds: 3600 }),
+    authorities: [certText],
+    queueLimits: { maxRequests: 1_000_000, maxBytes: 1e12, maxBodyBytes: 1e6 },
+  })
+  const client = join(packageRoot(), 'test/bench/proxy-client.mjs')
+  const bundle = Buffer.from(gate.files[0]?.bytes ?? []).toString()
+  const authority = bundle.slice(bundle.lastIndexOf('-----BEGIN CERTIFICATE-----'))
+  const inside = spawn('nsenter', ['--net=/proc/self/fd/3', process.execPath, client, '', authority], {
+    stdio: ['pipe', 'pipe', 'inherit', fd],
+  })
+  const outside = spawn(process.execPath, [client, address, ''], { stdio: ['pipe', 'pipe', 'inherit'] })
+  return { inside: new Load(startedBy(inside)), outside: new Load(startedBy(outside)), gate, directory }
+}
+
+const children: ChildProcess[] = []
+let opened: Rig | undefined
+
+function startedBy(child: ChildProcess): ChildProcess {
+  children.push(child)
+  return child
+}
+
+async function close(): Promise<void> {
+  for (const child of children) child.kill('SIGKILL')
+  await opened?.gate.close()
+  if (opened === undefined) return
+  closeSync(opened.gate.namespace)
+  rmSync(opened.directory, { recursive: true })
+}
+
+const REQUESTS = 256
+
+export const area: BenchArea = {
+  name: 'proxy',
+  missing: () => (process.geteuid?.() === 0 ? undefined : 'needs root'),
+  cases: async () => {
+    opened = await open()
+    const { inside, outside } = opened
+    const cases = [1, 32, 256].map(
+      (concurrency): BenchCase => ({
+        name: `${REQUESTS} requests, ${concurrency} at a time`,
+        baseline: 'direct, no proxy',
+        rounds: 12,
+        warmUp: 3,
+        candidates: {
+          'direct, no proxy': () => outside.run('direct', REQUESTS, concurrency),
+          'puzzled, forwarded': () => inside.run('forward', REQUESTS, concurrency),
+          'puzzled, TLS ended, HTTP/1.1': () => inside.run('http1', REQUESTS, concurrency),
+          'puzzled, TLS ended, HTTP/2': () => inside.run('http2', REQUESTS, concurrency),
+          'puzzled, 2 KiB write queued durably': () => inside.run('queue', REQUESTS, concurrency),
+        },
+      }),
+    )
+    return cases
+  },
+  close,
+}
