@@ -33,6 +33,9 @@ export function buildImage(cache, kernel) {
   if (built.status !== 0) throw new Error('Cannot build the VM image')
 }
 
+/** The Debian package, which a check installs inside. */
+export const buildPackage = () => run(process.execPath, ['tools/package-deb.mjs'], { cwd: repository })
+
 /** An ext4 image of what git knows of, the build and the packages. Removed with `dir`. */
 export function projectDisk(dir) {
   run(process.execPath, ['tools/build.mjs'], { cwd: repository })

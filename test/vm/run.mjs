@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { buildImage, projectDisk } from './disks.mjs'
+import { buildImage, buildPackage, projectDisk } from './disks.mjs'
 import { Machine } from './machine.mjs'
 import { powerCuts } from './power-cut.mjs'
 
@@ -35,6 +35,8 @@ process.on('SIGINT', () => process.exit(130))
 process.on('SIGTERM', () => process.exit(143))
 process.on('exit', () => rmSync(dir, { recursive: true, force: true }))
 
+const isSuite = positionals.length === 0 && !values.shell && values['power-cut'] === undefined
+if (isSuite) buildPackage()
 const options = { cache, kernel: values.kernel, project: projectDisk(dir), enforcing: values.enforcing }
 if (values['power-cut'] !== undefined)
   process.exitCode = await powerCuts(options, dir, Number(values['power-cut']))

@@ -10,7 +10,7 @@ packages+=,selinux-policy-default,selinux-policy-dev,selinux-utils,policycoreuti
 base=$CACHE/base-$(sha256sum <<<"$packages" | cut -c1-16).tar
 key=$({
   echo "$packages" "$(node --version)"
-  cat "$here"/* "$repository"/test/vm/guest/* "$repository"/selinux/* "$kernel/version"
+  cat "$here"/* "$repository"/test/vm/guest/{job.sh,power-cut-init,vm-job.service} "$repository"/selinux/* "$kernel/version"
 } | sha256sum)
 [ ! -e "$image" ] || [ "$(cat "$image.key")" != "$key" ] || exit 0
 

@@ -1,0 +1,56 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { needs } from '../../tier/needs.ts'
+
+const folder = fileURLToPath(new URL('../../../dist-packages', import.meta.url))
+const deb = existsSync(folder) ? readdirSync(folder).find((name) => name.endsWith('.deb')) : undefined
+const check = needs(deb === undefined ? 'needs npm run package:deb before the VM starts' : undefined)
+const run = (command: string, ...args: string[]): string => execFileSync(command, args, { encoding: 'utf8' })
+
+/** The image has Node without a Debian package of it, so this one dependency is not looked for. */
+const dpkg = (...args: string[]): string => run('dpkg', '--ignore-depends=nodejs', ...args)
+
+describe('the Debian package', () => {
+  beforeAll(() => {
+    if (deb !== undefined) dpkg('--install', `${folder}/${deb}`)
+  })
+  afterAll(() => {
+    if (deb !== undefined) spawnSync('dpkg', ['--purge', 'puzzled'])
+  })
+
+  check('starts the daemon, which says that it is ready', () => {
+    const state = run(
+      'systemctl',
+      'show',
+      '-p',
+      'ActiveState,SubState,NRestarts',
+      '--value',
+      'puzzled.service',
+    )
+    expect(state.trim().split('\n').sort()).toEqual(['0', 'active', 'running'])
+    expect(run('systemctl', 'is-enabled', 'puzzled-cleanup.timer').trim()).toBe('enabled')
+  })
+
+  check('puts the name on the bus, which its own client reaches', () => {
+    expect(run('busctl', '--system', 'list', '--no-legend')).toMatch(/^org\.puzzled1\s+\d+ node/m)
+    expect(run('puzzlectl', 'ls', '--json')).toContain('[')
+  })
+
+  check('runs an agent under the hardened unit, from fork to commit', () => {
+    const base = run('mktemp', '-d', '-p', '/data/tmp').trim()
+    const script = 'echo from the branch > file'
+    const done = spawnSync('puzzlectl', ['run', '--', 'sh', '-c', script], { cwd: base, encoding: 'utf8' })
+    expect({ status: done.status, errors: done.stderr }).toMatchObject({ status: 0 })
+    expect(run('cat', `${base}/file`)).toBe('from the branch\n')
+    run('rm', '-r', base)
+  })
+
+  check('leaves with everything but the store', () => {
+    dpkg('--remove', 'puzzled')
+    expect(existsSync('/usr/bin/puzzled')).toBe(false)
+    expect(run('systemctl', '--failed', '--no-legend')).toBe('')
+    expect(existsSync('/var/lib/puzzled')).toBe(true)
+  })
+})
