@@ -38,9 +38,24 @@ const NO_SELECTION: Selection = { only: [], except: [] }
 /** The daemon's engine, called over the bus. Whatever the daemon refuses arrives as the same typed error. */
 export class BusEngine implements Engine {
   readonly #connection: BusConnection
+  readonly #daemon: string
 
-  constructor(connection: BusConnection) {
+  private constructor(connection: BusConnection, daemon: string) {
     this.#connection = connection
+    this.#daemon = daemon
+  }
+
+  /** Null when nobody owns the daemon's name. */
+  static async open(connection: BusConnection): Promise<BusEngine | null> {
+    await connection.callBus('AddMatch', 's', [OWNER_MATCH])
+    try {
+      const [daemon] = await connection.callBus('GetNameOwner', 's', [BUS_NAME])
+      return new BusEngine(connection, String(daemon))
+    } catch (error) {
+      if (error instanceof BusError && error.busName === 'org.freedesktop.DBus.Error.NameHasNoOwner')
+        return null
+      throw error
+    }
   }
 
   async create(request: CreateRequest): Promise<BranchRecord> {
@@ -139,8 +154,9 @@ export class BusEngine implements Engine {
   async *events(filter: EventFilter, signal: AbortSignal): AsyncGenerator<PuzzledEvent> {
     const watch = this.#watchStates()
     signal.addEventListener('abort', watch.stop)
-    await this.#connection.callBus('AddMatch', 's', [EVENT_MATCH])
     try {
+      // The daemon tells those who have called it.
+      await this.#connection.call({ ...PING, destination: this.#daemon })
       for await (const event of watch.stream())
         if (filter.branch === null || event.branch === filter.branch) yield event
     } finally {
@@ -164,7 +180,6 @@ export class BusEngine implements Engine {
 
   /** Waits for the record to say that the agent has ended; the signal only says when to look. */
   async #exit(id: string, watch: EventWatch): Promise<AgentExit> {
-    await this.#connection.callBus('AddMatch', 's', [EVENT_MATCH])
     try {
       for (;;) {
         const record = await this.show(id)
@@ -217,35 +232,51 @@ export class BusEngine implements Engine {
   }
 
   #watchStates(): EventWatch {
-    return new EventWatch(this.#connection)
+    return new EventWatch(this.#connection, this.#daemon)
   }
 }
 
-const EVENT_MATCH = `type='signal',sender='${BUS_NAME}',interface='${MANAGER_INTERFACE}',member='Event'`
+const BUS = 'org.freedesktop.DBus'
+const PING = { path: MANAGER_PATH, interface: `${BUS}.Peer`, member: 'Ping' } as const
+const OWNER_MATCH = `type='signal',sender='${BUS}',interface='${BUS}',member='NameOwnerChanged',arg0='${BUS_NAME}'`
 
-/** Events as they arrive, from the moment of construction on. */
+/** Events as they arrive, from the moment of construction on. Only the daemon is believed: anybody can send a signal. */
 class EventWatch {
   readonly #waiting: PuzzledEvent[] = []
   readonly #remove: () => void
   #wake: (() => void) | undefined
   #stopped = false
+  #gone = false
 
-  constructor(connection: BusConnection) {
+  constructor(connection: BusConnection, daemon: string) {
     this.#remove = connection.onSignal((message) => {
-      if (message.interface !== MANAGER_INTERFACE || message.member !== 'Event') return
+      if (message.sender === BUS && message.member === 'NameOwnerChanged')
+        this.#lose(message.body ?? [], daemon)
+      if (message.sender !== daemon || message.interface !== MANAGER_INTERFACE || message.member !== 'Event')
+        return
       this.#waiting.push(fromEntries(message.body?.[0] as [string, unknown][]) as unknown as PuzzledEvent)
       this.#wake?.()
     })
-    connection.onClose(() => this.stop())
+    connection.onClose(() => this.#lose([BUS_NAME, daemon], daemon))
   }
 
-  /** The next event, or undefined after `stop`. */
+  /** The next event, or undefined after `stop`. A daemon that went away sends none any more. */
   async next(): Promise<PuzzledEvent | undefined> {
-    while (!this.#stopped && this.#waiting.length === 0)
+    while (!this.#stopped && !this.#gone && this.#waiting.length === 0)
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
-    return this.#waiting.shift()
+    const event = this.#waiting.shift()
+    if (event !== undefined || this.#stopped) return event
+    throw new PuzzledError('bus-gone', 'The daemon or its bus went away', {
+      hint: 'What agents wrote is kept; once it runs again: puzzlectl ls',
+    })
+  }
+
+  #lose([name, owner]: readonly unknown[], daemon: string): void {
+    if (name !== BUS_NAME || owner !== daemon) return
+    this.#gone = true
+    this.#wake?.()
   }
 
   async *stream(): AsyncGenerator<PuzzledEvent> {

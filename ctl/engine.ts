@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { BUS_NAME } from '../daemon/contract/bus.ts'
 import type { Engine } from '../daemon/contract/engine.ts'
 import { requester } from './requester.ts'
 
@@ -28,11 +27,8 @@ export async function connectDaemon(): Promise<Engine | null> {
     // No bus is the ordinary case of a machine without the daemon; what is wrong with it is `doctor`'s business.
     return null
   }
-  const [owned] = await connection.callBus('NameHasOwner', 's', [BUS_NAME])
-  if (owned !== true) {
-    await connection.close()
-    return null
-  }
   const { BusEngine } = await import('./bus-engine.ts')
-  return new BusEngine(connection)
+  const engine = await BusEngine.open(connection)
+  if (engine === null) await connection.close()
+  return engine
 }

@@ -14,8 +14,18 @@ export function requester(env: NodeJS.ProcessEnv = process.env): Requester {
     const name = env.SUDO_USER ?? String(sudo)
     return { uid: sudo, gid, groups: groupsOf(name, gid), name }
   }
-  const { username, gid } = userInfo()
-  return { uid, gid, groups: process.getgroups?.() ?? [gid], name: username }
+  const gid = process.getgid?.() ?? 0
+  return { uid, gid, groups: process.getgroups?.() ?? [gid], name: ownName(uid) }
+}
+
+/** A uid without an entry in passwd is its own name. */
+function ownName(uid: number): string {
+  try {
+    return userInfo().username
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_SYSTEM_ERROR') return String(uid)
+    throw error
+  }
 }
 
 /** Supplementary groups of a local user; Node offers no getgrouplist(3). */

@@ -1,4 +1,4 @@
-import { closeSync } from 'node:fs'
+import { closeSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Groups } from './api/authorize.ts'
 import { BusService } from './api/serve.ts'
@@ -8,7 +8,7 @@ import { notifyManager } from './kernel/notify.ts'
 import { pidfdGetfd, pidfdOpen } from './kernel/pidfd.ts'
 import { BusConnection, SYSTEM_BUS } from './lib/bus-connection.ts'
 import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
-import { PuzzledError } from './lib/errors.ts'
+import { errnoOf, PuzzledError } from './lib/errors.ts'
 
 const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
 const VERSION = process.env.PUZZLED_BUILD_VERSION ?? 'unbuilt'
@@ -95,16 +95,20 @@ function startWatchdog(): () => void {
 }
 
 /** The process is held by a pidfd while its descriptors are taken, so that its number cannot become another's. */
-function takeDescriptors(pid: number, wanted: readonly number[]): Map<number, number> {
+function takeDescriptors(pid: number, uid: number, wanted: readonly number[]): Map<number, number> {
   const ours = new Map<number, number>()
   if (wanted.length === 0) return ours
   const process = pidfdOpen(pid)
   try {
+    // Held now; whoever has this number must still be the caller's, or the caller would get another's descriptors.
+    if (statSync(`/proc/${pid}`).uid !== uid)
+      throw new PuzzledError('access-denied', 'The calling process is gone')
     for (const fd of wanted) if (!ours.has(fd)) ours.set(fd, pidfdGetfd(process, fd))
     return ours
   } catch (error) {
     for (const fd of ours.values()) closeSync(fd)
-    throw error
+    if (errnoOf(error) !== 'EBADF') throw error
+    throw new PuzzledError('usage', `The caller has not all of the descriptors ${wanted.join(', ')}`)
   } finally {
     closeSync(process)
   }

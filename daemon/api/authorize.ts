@@ -23,6 +23,16 @@ export interface Question {
   owner: number | null
 }
 
+/** A process inside a branch may do nothing at all, whoever its uid is. */
+export function refuseInside({ insideBranch }: Credentials): void {
+  if (insideBranch) throw denied('A process inside a branch cannot use the daemon')
+}
+
+/** Whether this caller may know that a branch of this owner exists. */
+export const maySee = (credentials: Credentials, groups: Groups, owner: number): boolean =>
+  !credentials.insideBranch &&
+  (credentials.uid === 0 || ownershipAllows(credentials, groups, { action: 'look', owner }))
+
 /**
  * Whether this caller may do this. A process inside a branch may do nothing at all, whoever its uid is: that is the
  * agent trying to reach the one that judges it.
@@ -34,7 +44,7 @@ export async function authorize(
   question: Question,
 ): Promise<void> {
   const { credentials } = caller
-  if (credentials.insideBranch) throw denied('A process inside a branch cannot use the daemon')
+  refuseInside(credentials)
   if (credentials.uid === 0) return
   if (!ownershipAllows(credentials, groups, question)) throw denied('The branch belongs to somebody else')
   // Looking at what is one's own needs no further right.
@@ -44,21 +54,18 @@ export async function authorize(
   if (!allowed) throw denied(`uid ${credentials.uid} may not ${question.action}`, question.action)
 }
 
-function ownershipAllows(
-  { uid, groups: mine }: Credentials,
-  groups: Groups,
-  { action, owner }: Question,
-): boolean {
-  if (owner === null || owner === uid) return true
-  const reviews = groups.reviewers !== null && mine.includes(groups.reviewers)
-  return reviews && (action === 'look' || action === 'approve')
+function ownershipAllows(credentials: Credentials, groups: Groups, { action, owner }: Question): boolean {
+  if (owner === null || owner === credentials.uid) return true
+  return isMember(credentials, groups.reviewers) && (action === 'look' || action === 'approve')
 }
 
-function groupAllows({ gid, groups: mine }: Credentials, groups: Groups, action: BusAction): boolean {
-  const member = (group: number | null): boolean => group !== null && (gid === group || mine.includes(group))
-  if (action === 'manage') return member(groups.users)
-  return action === 'approve' && member(groups.reviewers)
+function groupAllows(credentials: Credentials, groups: Groups, action: BusAction): boolean {
+  if (action === 'manage') return isMember(credentials, groups.users)
+  return action === 'approve' && isMember(credentials, groups.reviewers)
 }
+
+const isMember = ({ gid, groups }: Credentials, group: number | null): boolean =>
+  group !== null && (gid === group || groups.includes(group))
 
 /** Null when no polkit runs. Interaction is allowed: a person at a terminal may be asked for a password. */
 async function askPolkit(

@@ -31,6 +31,14 @@ export class CallerBook {
     })
   }
 
+  /** Everybody who has called and is still connected. */
+  async known(): Promise<readonly (readonly [name: string, Credentials])[]> {
+    const all = await Promise.allSettled(
+      [...this.#known].map(async ([name, asked]) => [name, await asked] as const),
+    )
+    return all.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  }
+
   of(name: string): Promise<Credentials> {
     const known = this.#known.get(name)
     if (known !== undefined) return known
@@ -72,10 +80,13 @@ async function processStatus(pid: number): Promise<{ uid: number; gid: number; g
   return { uid: numbers('Uid')[1] ?? -1, gid: numbers('Gid')[1] ?? -1, groups: numbers('Groups') }
 }
 
+/** The slice of all agents, or the scope of one, anywhere in the path: nested hierarchies put something before it. */
+const AGENT_CGROUP = /\/puzzle(\.slice|-[^/\n]*\.scope)(\/|$)/m
+
 /** Agents live in cgroups of ours and always in a PID namespace of their own; either is enough to be refused. */
 async function isInsideBranch(pid: number): Promise<boolean> {
   const cgroup = await readProc(`/proc/${pid}/cgroup`)
-  if (cgroup === null || /\/puzzle(d|\.slice|-)/.test(cgroup)) return true
+  if (cgroup === null || AGENT_CGROUP.test(cgroup)) return true
   try {
     return (await readlink(`/proc/${pid}/ns/pid`)) !== (await readlink('/proc/self/ns/pid'))
   } catch (error) {

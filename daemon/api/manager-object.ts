@@ -3,6 +3,7 @@ import { branchPath, MANAGER } from '../contract/bus.ts'
 import { toEntries, toVariant } from '../contract/bus-values.ts'
 import type { AgentSession, Engine, RunRequest } from '../contract/engine.ts'
 import { isTerminal } from '../contract/states.ts'
+import { PuzzledError } from '../lib/errors.ts'
 import type { EngineFor } from './branch-object.ts'
 import { createRequestOf, runRequestOf, wantedDescriptors, withDescriptors } from './requests.ts'
 import type { BusObject, Caller } from './server.ts'
@@ -17,7 +18,7 @@ export interface ManagerExtras {
   offer(session: AgentSession, owner: number): Promise<string>
   reload(): Promise<void>
   /** The branches that this caller may see. */
-  visible(caller: Caller, owner: string): Promise<boolean>
+  visible(caller: Caller, id: string): Promise<boolean>
 }
 
 export function managerObject(engineFor: EngineFor, extras: ManagerExtras): BusObject {
@@ -52,7 +53,7 @@ async function callManager(
       return [all.filter((_branch, at) => visible[at]).map((branch) => toEntries(branch))]
     }
     case 'GetBranch':
-      return [branchPath((await engine.show(String(body[0]))).id)]
+      return [branchPath(await visibleBranch(engine, extras, caller, String(body[0])))]
     case 'Revert':
       return [toEntries(await engine.revert(String(body[0])))]
     case 'Doctor':
@@ -65,6 +66,17 @@ async function callManager(
     default:
       throw new Error(`The manager object lacks ${method}`)
   }
+}
+
+async function visibleBranch(
+  engine: Engine,
+  extras: ManagerExtras,
+  caller: Caller,
+  text: string,
+): Promise<string> {
+  const { id } = await engine.show(text)
+  if (await extras.visible(caller, id)) return id
+  throw new PuzzledError('branch-unknown', `There is no branch ${JSON.stringify(text)}`)
 }
 
 async function startRun(

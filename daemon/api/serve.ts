@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Requester } from '../contract/branch.ts'
+import type { BranchRecord, Requester } from '../contract/branch.ts'
 import {
   BRANCH,
   BRANCH_INTERFACE,
@@ -12,10 +12,11 @@ import {
 import { toEntries } from '../contract/bus-values.ts'
 import type { AgentSession, Engine } from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
+import { isTerminal } from '../contract/states.ts'
 import type { BusConnection } from '../lib/bus-connection.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { isBranchId } from '../lib/ids.ts'
-import { authorize, type Groups } from './authorize.ts'
+import { authorize, type Groups, maySee, refuseInside } from './authorize.ts'
 import {
   type BranchExtras,
   branchObject,
@@ -23,7 +24,7 @@ import {
   type EngineFor,
   selectionOf,
 } from './branch-object.ts'
-import { CallerBook } from './credentials.ts'
+import { CallerBook, type Credentials } from './credentials.ts'
 import { FloodGate } from './flood.ts'
 import { type ManagerExtras, managerObject } from './manager-object.ts'
 import { BusServer, type Caller, type Guard, type ObjectTree } from './server.ts'
@@ -35,7 +36,7 @@ export interface ServeOptions {
   engineFor(requester: Requester): Engine
   groups: () => Promise<Groups>
   nameOf: (uid: number) => Promise<string>
-  takeDescriptors(pid: number, wanted: readonly number[]): Map<number, number>
+  takeDescriptors(pid: number, uid: number, wanted: readonly number[]): Map<number, number>
   closeDescriptors(ours: Iterable<number>): void
   reload(): Promise<void>
   /** Where terminals of agents are offered. */
@@ -100,31 +101,36 @@ export class BusService {
   }
 
   async #exists(id: string): Promise<boolean> {
-    try {
-      return (await this.#root.show(id)).id === id
-    } catch (error) {
-      if (error instanceof PuzzledError && error.code === 'branch-unknown') return false
-      throw error
-    }
+    return (await this.#recordOf(id))?.id === id
   }
 
   readonly #engineFor: EngineFor = async (caller) =>
     caller.name === '' ? this.#root : this.#options.engineFor(await this.#requesterOf(caller))
 
-  readonly #guard: Guard = async (caller, object, method, declared) => {
+  readonly #guard: Guard = {
+    outside: (caller, what) => this.#onRecord(caller, what, (credentials) => refuseInside(credentials)),
+    sees: async (caller, object) =>
+      object.face !== BRANCH ||
+      maySee(await this.#callers.of(caller.name), await this.#options.groups(), await ownerOf(object)),
+    admit: (caller, object, method, { action }) =>
+      this.#onRecord(caller, `${object.face.name}.${method}`, async (credentials) => {
+        const owner = object.face === BRANCH ? await ownerOf(object) : null
+        const asks = { name: caller.name, credentials }
+        await authorize(this.#connection, asks, await this.#options.groups(), { action, owner })
+      }),
+  }
+
+  /** Who is refused what is on record. */
+  async #onRecord(
+    caller: Caller,
+    what: string,
+    check: (credentials: Credentials) => Promise<void> | void,
+  ): Promise<void> {
     let uid: number | null = null
-    const what = `${object.face.name}.${method}`
     try {
       const credentials = await this.#callers.of(caller.name)
       uid = credentials.uid
-      const owner = object.face === BRANCH ? await ownerOf(object) : null
-      const question = { action: declared.action, owner }
-      await authorize(
-        this.#connection,
-        { name: caller.name, credentials },
-        await this.#options.groups(),
-        question,
-      )
+      await check(credentials)
     } catch (error) {
       this.#options.denied(uid, what, error instanceof Error ? error.message : String(error))
       throw error
@@ -141,21 +147,16 @@ export class BusService {
       version: this.#options.version,
       requesterOf: (caller) => this.#requesterOf(caller),
       takeDescriptors: async (caller, wanted) => {
-        const { pid } = await this.#callers.of(caller.name)
-        return this.#options.takeDescriptors(pid, wanted)
+        const { pid, uid } = await this.#callers.of(caller.name)
+        return this.#options.takeDescriptors(pid, uid, wanted)
       },
       closeDescriptors: (ours) => this.#options.closeDescriptors(ours),
       offer: (session, owner) => this.#offer(session, owner),
       reload: () => this.#options.reload(),
       visible: async (caller, id) => {
-        const record = await this.#root.show(id)
+        const { requester } = await this.#root.show(id)
         const credentials = await this.#callers.of(caller.name)
-        const { reviewers } = await this.#options.groups()
-        return (
-          credentials.uid === 0 ||
-          record.requester.uid === credentials.uid ||
-          (reviewers !== null && credentials.groups.includes(reviewers))
-        )
+        return maySee(credentials, await this.#options.groups(), requester.uid)
       },
     }
   }
@@ -188,30 +189,49 @@ export class BusService {
     return socket.path
   }
 
-  /** Every event goes out as a signal; moves also as property changes of the branch object. */
+  /**
+   * Every event goes out as a signal; moves also as property changes of the branch object. Signals are addressed: what
+   * somebody's agent does is nobody else's business, so they reach who has called and may see the branch.
+   */
   async #announce(): Promise<void> {
     for await (const event of this.#root.events({ branch: null }, this.#stop.signal)) {
-      this.#connection.signal(MANAGER_PATH, MANAGER_INTERFACE, 'Event', 'a{sv}', [toEntries(event)])
-      if (event.kind === 'state') await this.#announceMove(event)
+      const record = await this.#recordOf(event.branch)
+      if (record === null) continue
+      const groups = await this.#options.groups()
+      for (const [to, credentials] of await this.#callers.known())
+        if (maySee(credentials, groups, record.requester.uid)) this.#tell(to, event, record)
     }
   }
 
-  async #announceMove(event: Extract<PuzzledEvent, { kind: 'state' }>): Promise<void> {
-    const path = branchPath(event.branch)
-    this.#connection.signal(path, BRANCH_INTERFACE, 'StateChanged', 'sss', [
-      event.from,
-      event.to,
-      event.reason,
-    ])
-    const properties = branchProperties(await this.#root.show(event.branch))
-    this.#server.propertiesChanged(path, BRANCH, properties)
-    if (event.from === 'preparing') {
-      this.#server.interfacesAdded(path, BRANCH, properties)
-      this.#connection.signal(MANAGER_PATH, MANAGER_INTERFACE, 'BranchAdded', 'os', [path, event.branch])
+  /** Null for a branch that was removed meanwhile: nobody is left who could look at it. */
+  async #recordOf(id: string): Promise<BranchRecord | null> {
+    try {
+      return await this.#root.show(id)
+    } catch (error) {
+      if (error instanceof PuzzledError && error.code === 'branch-unknown') return null
+      throw error
     }
-    if (event.to === 'committed' || event.to === 'discarded') {
-      this.#server.interfacesRemoved(path, BRANCH)
-      this.#connection.signal(MANAGER_PATH, MANAGER_INTERFACE, 'BranchRemoved', 'os', [path, event.branch])
+  }
+
+  #tell(to: string, event: PuzzledEvent, record: BranchRecord): void {
+    const manager = { to, path: MANAGER_PATH, face: MANAGER_INTERFACE }
+    this.#connection.signal({ ...manager, member: 'Event', signature: 'a{sv}', body: [toEntries(event)] })
+    if (event.kind !== 'state') return
+    const path = branchPath(event.branch)
+    const { from, reason } = event
+    const body = [from, event.to, reason]
+    const branch = { to, path, face: BRANCH_INTERFACE }
+    this.#connection.signal({ ...branch, member: 'StateChanged', signature: 'sss', body })
+    const properties = branchProperties(record)
+    this.#server.propertiesChanged(to, path, BRANCH, properties)
+    const about = { ...manager, signature: 'os', body: [path, event.branch] }
+    if (from === 'preparing') {
+      this.#server.interfacesAdded(to, path, BRANCH, properties)
+      this.#connection.signal({ ...about, member: 'BranchAdded' })
+    }
+    if (isTerminal(event.to)) {
+      this.#server.interfacesRemoved(to, path, BRANCH)
+      this.#connection.signal({ ...about, member: 'BranchRemoved' })
     }
   }
 }

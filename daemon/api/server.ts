@@ -26,8 +26,14 @@ export interface Caller {
   name: string
 }
 
-/** Decides whether a call may go on; throws `access-denied`. */
-export type Guard = (caller: Caller, object: BusObject, method: string, declared: BusMethod) => Promise<void>
+export interface Guard {
+  /** Throws `access-denied` for a process inside a branch: it gets no answer to anything, not even to a ping. */
+  outside(caller: Caller, what: string): Promise<void>
+  /** Whether this caller may know of the object. */
+  sees(caller: Caller, object: BusObject): Promise<boolean>
+  /** Throws `access-denied` unless this call may go on. */
+  admit(caller: Caller, object: BusObject, method: string, declared: BusMethod): Promise<void>
+}
 
 export interface ObjectTree {
   /** The object at this path, or undefined. */
@@ -132,46 +138,70 @@ export class BusServer {
     })
   }
 
-  propertiesChanged(path: string, face: BusInterface, changed: Readonly<Record<string, Variant>>): void {
-    this.#connection.signal(path, PROPERTIES, 'PropertiesChanged', 'sa{sv}as', [
-      face.name,
-      Object.entries(changed),
-      [],
-    ])
+  propertiesChanged(
+    to: string,
+    path: string,
+    face: BusInterface,
+    changed: Readonly<Record<string, Variant>>,
+  ): void {
+    const body = [face.name, Object.entries(changed), []]
+    this.#connection.signal({
+      ...{ to, path, face: PROPERTIES, member: 'PropertiesChanged' },
+      ...{ signature: 'sa{sv}as', body },
+    })
   }
 
-  interfacesAdded(path: string, face: BusInterface, properties: Readonly<Record<string, Variant>>): void {
-    const faces = [[face.name, Object.entries(properties)]]
-    this.#connection.signal(MANAGER_PATH, OBJECT_MANAGER, 'InterfacesAdded', 'oa{sa{sv}}', [path, faces])
+  interfacesAdded(
+    to: string,
+    path: string,
+    face: BusInterface,
+    properties: Readonly<Record<string, Variant>>,
+  ): void {
+    const body = [path, [[face.name, Object.entries(properties)]]]
+    this.#connection.signal({
+      ...{ to, path: MANAGER_PATH, face: OBJECT_MANAGER, member: 'InterfacesAdded' },
+      ...{ signature: 'oa{sa{sv}}', body },
+    })
   }
 
-  interfacesRemoved(path: string, face: BusInterface): void {
-    this.#connection.signal(MANAGER_PATH, OBJECT_MANAGER, 'InterfacesRemoved', 'oas', [path, [face.name]])
+  interfacesRemoved(to: string, path: string, face: BusInterface): void {
+    this.#connection.signal({
+      ...{ to, path: MANAGER_PATH, face: OBJECT_MANAGER, member: 'InterfacesRemoved' },
+      ...{ signature: 'oas', body: [path, [face.name]] },
+    })
   }
 
   async #answer(message: BusMessage): Promise<Answer> {
-    const path = message.path ?? '/'
-    const member = message.member ?? ''
-    const body = message.body ?? []
-    switch (message.interface ?? '') {
+    const { path = '/', member = '', body = [] } = message
+    const face = message.interface ?? ''
+    const caller = callerOf(message)
+    const standard = Object.hasOwn(STANDARD, face) ? STANDARD[face] : undefined
+    if (standard !== undefined) {
+      await this.#guard.outside(caller, `${face}.${member}`)
+      checkSignature(message, Object.hasOwn(standard, member) ? standard[member] : undefined)
+    }
+    switch (face) {
       case PEER:
         return member === 'GetMachineId'
           ? { signature: 's', body: [await this.#machineId()] }
           : { signature: '', body: [] }
       case INTROSPECTABLE:
-        return { signature: 's', body: [await this.#introspect(path)] }
+        return { signature: 's', body: [await this.#introspect(path, caller)] }
       case PROPERTIES:
-        return this.#property(await this.#object(path), member, body, message)
+        return this.#property(await this.#object(path, caller), member, body, message)
       case OBJECT_MANAGER:
-        return this.#managed(path, message)
+        return this.#managed(path, caller)
       default:
-        return this.#call(await this.#object(path), member, body, message)
+        await this.#guard.outside(caller, `${face}.${member}`)
+        return this.#call(await this.#object(path, caller), member, body, message)
     }
   }
 
-  async #object(path: string): Promise<BusObject> {
+  /** What somebody may not know of is not there. */
+  async #object(path: string, caller: Caller): Promise<BusObject> {
     const object = await this.#tree.find(path)
-    if (object === undefined) throw new NoSuch('UnknownObject', `There is no object ${path}`)
+    if (object === undefined || !(await this.#guard.sees(caller, object)))
+      throw new NoSuch('UnknownObject', `There is no object ${path}`)
     return object
   }
 
@@ -188,11 +218,9 @@ export class BusServer {
         'UnknownMethod',
         `There is no method ${face ?? object.face.name}.${member} at ${message.path}`,
       )
-    const expected = signatureOf(declared.in)
-    if ((message.signature ?? '') !== expected)
-      throw new NoSuch('InvalidArgs', `${member} takes "${expected}", not "${message.signature ?? ''}"`)
+    checkSignature(message, signatureOf(declared.in))
     const caller = callerOf(message)
-    await this.#guard(caller, object, member, declared)
+    await this.#guard.admit(caller, object, member, declared)
     return { signature: signatureOf(declared.out), body: await object.call(member, body, caller) }
   }
 
@@ -205,58 +233,45 @@ export class BusServer {
     const [face, name] = body
     if (face !== object.face.name && face !== '')
       throw new NoSuch('UnknownInterface', `There is no interface ${String(face)} at ${message.path}`)
-    if (member === 'Set') throw new NoSuch('PropertyReadOnly', `Property ${String(name)} is read-only`)
-    await this.#guard(callerOf(message), object, member, LOOK)
     const properties = await object.properties()
     if (member === 'GetAll') return { signature: 'a{sv}', body: [Object.entries(properties)] }
     const value = Object.hasOwn(properties, String(name)) ? properties[String(name)] : undefined
-    if (member !== 'Get' || value === undefined)
-      throw new NoSuch(
-        member === 'Get' ? 'UnknownProperty' : 'UnknownMethod',
-        `There is no ${member} of ${String(name)}`,
-      )
+    if (value === undefined) throw new NoSuch('UnknownProperty', `There is no property ${String(name)}`)
+    if (member === 'Set') throw new NoSuch('PropertyReadOnly', `Property ${String(name)} is read-only`)
     return { signature: 'v', body: [value] }
   }
 
-  async #managed(path: string, message: BusMessage): Promise<Answer> {
-    if (path !== MANAGER_PATH || message.member !== 'GetManagedObjects')
-      throw new NoSuch('UnknownMethod', `There is no ${String(message.member)} at ${path}`)
-    const caller = callerOf(message)
+  async #managed(path: string, caller: Caller): Promise<Answer> {
+    if (path !== MANAGER_PATH) throw new NoSuch('UnknownMethod', `${path} manages no objects`)
     const objects: [string, [string, [string, Variant][]][]][] = []
     for (const child of await this.#tree.paths()) {
       const object = await this.#tree.find(child)
-      if (object === undefined || !(await this.#mayLook(caller, object))) continue
+      if (object === undefined || !(await this.#guard.sees(caller, object))) continue
       objects.push([child, [[object.face.name, Object.entries(await object.properties())]]])
     }
     return { signature: 'a{oa{sa{sv}}}', body: [objects] }
   }
 
-  async #mayLook(caller: Caller, object: BusObject): Promise<boolean> {
-    try {
-      await this.#guard(caller, object, 'GetAll', LOOK)
-      return true
-    } catch (error) {
-      if (error instanceof PuzzledError && error.code === 'access-denied') return false
-      throw error
-    }
-  }
-
-  async #introspect(path: string): Promise<string> {
-    const children = await this.#childrenOf(path)
+  async #introspect(path: string, caller: Caller): Promise<string> {
+    const children = await this.#childrenOf(path, caller)
     const object = await this.#tree.find(path)
-    if (object === undefined && children.length === 0)
+    const shown = object !== undefined && (await this.#guard.sees(caller, object)) ? object : undefined
+    if (shown === undefined && children.length === 0)
       throw new NoSuch('UnknownObject', `There is no object ${path}`)
-    const inner = object === undefined ? '' : objectXml(object.face)
+    const inner = shown === undefined ? '' : objectXml(shown.face)
     return `${DOCTYPE}<node>\n${inner}${children.map((name) => `  <node name="${name}"/>\n`).join('')}</node>\n`
   }
 
-  async #childrenOf(path: string): Promise<readonly string[]> {
+  async #childrenOf(path: string, caller: Caller): Promise<readonly string[]> {
     const prefix = path === '/' ? '/' : `${path}/`
-    const all = [MANAGER_PATH, ...(await this.#tree.paths())]
-    const below = all
-      .filter((one) => one.startsWith(prefix))
-      .map((one) => one.slice(prefix.length).split('/')[0] ?? '')
-    return [...new Set(below)].sort()
+    const below = new Set<string>()
+    for (const one of [MANAGER_PATH, ...(await this.#tree.paths())]) {
+      if (!one.startsWith(prefix)) continue
+      const object = await this.#tree.find(one)
+      if (object !== undefined && (await this.#guard.sees(caller, object)))
+        below.add(one.slice(prefix.length).split('/')[0] ?? '')
+    }
+    return [...below].sort()
   }
 
   /** Our errors by their documented names; a defect is logged with the message and never sent with its stack. */
@@ -278,7 +293,21 @@ export class BusServer {
   }
 }
 
-const LOOK: BusMethod = { in: [], out: [], action: 'look', about: '' }
+/** The methods of the standard interfaces, by the signature of their arguments. */
+const STANDARD: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  [PEER]: { Ping: '', GetMachineId: '' },
+  [INTROSPECTABLE]: { Introspect: '' },
+  [PROPERTIES]: { Get: 'ss', GetAll: 's', Set: 'ssv' },
+  [OBJECT_MANAGER]: { GetManagedObjects: '' },
+}
+
+/** `expected` is undefined for a method that does not exist. The wire library checks neither. */
+function checkSignature({ member = '', path, signature = '' }: BusMessage, expected?: string): void {
+  if (expected === undefined)
+    throw new NoSuch('UnknownMethod', `There is no method ${member} at ${path ?? '/'}`)
+  if (signature !== expected)
+    throw new NoSuch('InvalidArgs', `${member} takes "${expected}", not "${signature}"`)
+}
 
 const callerOf = (message: BusMessage): Caller => ({ name: message.sender ?? '' })
 

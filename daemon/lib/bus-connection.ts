@@ -25,6 +25,15 @@ export interface BusCall {
   body?: readonly unknown[]
 }
 
+export interface BusSignal {
+  path: string
+  face: string
+  member: string
+  signature: string
+  body: readonly unknown[]
+  to?: string
+}
+
 const METHOD_CALL = 1
 const METHOD_RETURN = 2
 const ERROR = 3
@@ -48,6 +57,8 @@ export class BusError extends Error {
     this.busName = busName
   }
 }
+
+const CONNECT_MILLIS = 10_000
 
 export const SYSTEM_BUS = 'unix:path=/run/dbus/system_bus_socket'
 
@@ -76,9 +87,15 @@ export class BusConnection {
 
   static async connect(address = process.env.DBUS_SYSTEM_BUS_ADDRESS ?? SYSTEM_BUS): Promise<BusConnection> {
     const connection = new BusConnection(address)
-    const [name] = await connection.callBus('Hello')
-    connection.uniqueName = String(name)
-    return connection
+    // Somebody may listen there and never answer.
+    const timer = setTimeout(() => connection.#abandon(), CONNECT_MILLIS)
+    try {
+      const [name] = await connection.callBus('Hello')
+      connection.uniqueName = String(name)
+      return connection
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   call(call: BusCall): Promise<unknown[]> {
@@ -142,7 +159,8 @@ export class BusConnection {
     })
   }
 
-  signal(path: string, face: string, member: string, signature: string, body: readonly unknown[]): void {
+  /** To one connection when `to` is given, to everybody who listens otherwise. */
+  signal({ path, face, member, signature, body, to }: BusSignal): void {
     if (this.#closed !== null) return
     this.#send({
       type: SIGNAL,
@@ -150,6 +168,7 @@ export class BusConnection {
       path,
       interface: face,
       member,
+      ...(to === undefined ? {} : { destination: to }),
       signature,
       body: [...body],
     })
@@ -164,6 +183,11 @@ export class BusConnection {
       this.onClose(() => resolve())
       this.#wire.end()
     })
+  }
+
+  #abandon(): void {
+    this.#lose(new Error(`no answer within ${CONNECT_MILLIS / 1000} s`))
+    this.#wire.end()
   }
 
   #send(message: BusMessage): void {

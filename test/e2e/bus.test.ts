@@ -1,0 +1,99 @@
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type PrivateBus, privateBus, WHO } from './private-bus.ts'
+
+let here: PrivateBus
+beforeEach(async () => {
+  here = await privateBus()
+})
+afterEach(() => here.close())
+
+const { developer, colleague, reviewer } = WHO
+const file = (name: string): string => join(here.project, name)
+const text = (name: string): string => readFileSync(file(name), 'utf8')
+const sh = (script: string, ...options: string[]) =>
+  here.puzzlectl(developer, 'run', ...options, '--', 'sh', '-c', script)
+const linesOf = (out: string): unknown => JSON.parse(out)
+
+describe('through the daemon', () => {
+  it('an ordinary member of the group runs an agent and its work lands', async () => {
+    const { status, out, err } = await sh('echo to stdout; echo to stderr >&2; echo new > made.txt')
+    expect([status, out]).toEqual([0, 'to stdout\n'])
+    expect(err).toMatch(/to stderr\npuzzled: branch \w+: \+1 ~0 -0 .*; committed as c\w+/)
+    expect(text('made.txt')).toBe('new\n')
+    expect(lstatSync(file('made.txt')).uid).toBe(developer.uid)
+    expect(existsSync(join(here.state, 'branches'))).toBe(true)
+  })
+
+  it('is held, shown, approved by another person, and reverted', async () => {
+    expect((await sh('echo a > a.txt', '--then', 'hold', '--name', 'fix')).status).toBe(0)
+    expect(readdirSync(here.project)).toEqual([])
+    const listed = linesOf((await here.puzzlectl(developer, 'ls', '--json')).out)
+    expect(listed).toMatchObject([{ name: 'fix', state: 'held' }])
+    const shown = linesOf((await here.puzzlectl(developer, 'show', 'fix', '--json')).out)
+    expect(shown).toMatchObject({ requester: { uid: developer.uid }, exit: { code: 0 } })
+    expect((await here.puzzlectl(developer, 'diff', 'fix')).out).toContain('+a')
+    const own = await here.puzzlectl(developer, 'approve', 'fix')
+    expect([own.status, own.err]).toEqual([77, expect.stringContaining('may not approve')])
+    const approved = await here.puzzlectl(reviewer, 'approve', 'fix', '-m', 'fine')
+    expect([approved.status, approved.err]).toEqual([0, ''])
+    expect(text('a.txt')).toBe('a\n')
+    const commit = /committed as (c\w+)/.exec(approved.out)?.[1] ?? ''
+    const reverted = await here.puzzlectl(developer, 'revert', commit)
+    expect([reverted.status, reverted.err]).toEqual([0, ''])
+    expect(readdirSync(here.project)).toEqual([])
+  })
+
+  it('ends like a shell and passes the status of the agent on', async () => {
+    expect((await sh('exit 7')).status).toBe(7)
+    expect((await sh('kill -TERM $$')).status).toBe(143)
+    expect((await here.puzzlectl(developer, 'run', '--', 'no-such-command')).status).toBe(127)
+  })
+
+  it('gives an interactive agent a terminal of its own', async () => {
+    const puzzlectl = `${process.execPath} ${new URL('../../dist/puzzlectl.js', import.meta.url).pathname}`
+    const inner = `${puzzlectl} run -- sh -c 'tty; stty size; read -r line; echo "got $line"'`
+    const { out } = await here.exec(developer, ['/usr/bin/python3', '-c', TYPIST, ...['sh', '-c', inner]])
+    expect(out).toContain('/dev/pts/')
+    expect(out).toContain('33 111')
+    expect(out).toContain('got hello')
+    expect(out).toContain('no changes')
+  })
+
+  it('shows nobody the branches of others, except to reviewers', async () => {
+    await sh('echo a > a.txt', '--then', 'hold', '--name', 'mine')
+    const [{ id }] = linesOf((await here.puzzlectl(developer, 'ls', '--json')).out) as [{ id: string }]
+    expect(linesOf((await here.puzzlectl(colleague, 'ls', '--json')).out)).toEqual([])
+    expect(linesOf((await here.puzzlectl(reviewer, 'ls', '--json')).out)).toMatchObject([{ id }])
+    for (const verb of ['show', 'diff', 'discard', 'commit', 'review']) {
+      const { status, err } = await here.puzzlectl(colleague, verb, id)
+      expect([verb, status, err]).toEqual([verb, 68, expect.stringMatching(/no branch/)])
+    }
+    expect((await here.puzzlectl(reviewer, 'discard', id)).status).toBe(77)
+    expect((await here.puzzlectl(reviewer, 'diff', id)).status).toBe(0)
+  })
+})
+
+/** Types a line into a program that runs in a terminal of 33 by 111, and prints what it shows. */
+const TYPIST = `
+import fcntl, os, pty, struct, sys, termios
+pid, master = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 33, 111, 0, 0))
+    os.execvp(sys.argv[1], sys.argv[1:])
+shown, typed = b'', False
+while True:
+    try:
+        part = os.read(master, 4096)
+    except OSError:
+        break
+    if not part:
+        break
+    shown += part
+    if not typed and b'33 111' in shown:
+        os.write(master, b'hello\\n')
+        typed = True
+os.waitpid(pid, 0)
+os.write(1, shown)
+`
