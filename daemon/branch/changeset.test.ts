@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Change, NodeState, NodeType } from '../contract/changeset.ts'
+import { type Change, isEcho, type NodeState, type NodeType } from '../contract/changeset.ts'
 import {
   compareChanges,
   digestOf,
-  isTimeOnly,
   proveChange,
   sealChangeset,
   totalsOf,
@@ -168,8 +167,8 @@ describe('totals', () => {
       new: { ...dir, mtimeNs: 2n },
       findings: [],
     }
-    expect(isTimeOnly(touched)).toBe(true)
-    expect(isTimeOnly({ ...touched, new: { ...dir, mode: 0o700 } })).toBe(false)
+    expect(isEcho(touched)).toBe(true)
+    expect(isEcho({ ...touched, new: { ...dir, mode: 0o700 } })).toBe(false)
     expect(totalsOf([touched]).files).toBe(0)
   })
 })

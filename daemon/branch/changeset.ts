@@ -1,11 +1,11 @@
 // pure
 import { Buffer } from 'node:buffer'
-import type {
-  Change,
-  Changeset,
-  ChangesetTotals,
-  NodeState,
-  QueuedRequestSummary,
+import {
+  type Change,
+  type Changeset,
+  type ChangesetTotals,
+  isEcho,
+  type QueuedRequestSummary,
 } from '../contract/changeset.ts'
 import { GrowingTree, inclusionProof, leafHash, provesInclusion } from '../lib/merkle.ts'
 import { canonicalChange, Writer } from './changeset-codec.ts'
@@ -73,30 +73,6 @@ export const withRequests = (changeset: Changeset, requests: readonly QueuedRequ
 export const compareChanges = (a: Change, b: Change): number =>
   a.base - b.base || Buffer.compare(a.path, b.path)
 
-/** A directory of the base whose time followed the entries that came and went in it: landed, not worth a line. */
-export function isTimeOnly(change: Change): boolean {
-  const { kind, old, new: fresh } = change
-  if (kind !== 'metadata' || old?.type !== 'dir' || fresh?.type !== 'dir' || change.findings.length > 0)
-    return false
-  return sameMetadata(old, fresh)
-}
-
-/** Mode, owner and attributes; times are compared apart. */
-export function sameMetadata(a: NodeState, b: NodeState): boolean {
-  return (
-    a.mode === b.mode &&
-    a.uid === b.uid &&
-    a.gid === b.gid &&
-    a.xattrs.length === b.xattrs.length &&
-    a.xattrs.every((entry, index) => {
-      const other = b.xattrs[index]
-      return (
-        other !== undefined && entry.name === other.name && Buffer.compare(entry.value, other.value) === 0
-      )
-    })
-  )
-}
-
 export function totalsOf(changes: readonly Change[]): ChangesetTotals {
   const totals = { files: 0, bytes: 0, additions: 0, modifications: 0, deletions: 0 }
   for (const change of changes) addToTotals(totals, change)
@@ -105,7 +81,7 @@ export function totalsOf(changes: readonly Change[]): ChangesetTotals {
 
 /** What lands: bytes are those of new and modified content. */
 export function addToTotals(totals: ChangesetTotals, change: Change): void {
-  if (isTimeOnly(change)) return
+  if (isEcho(change)) return
   totals.files++
   if (change.kind === 'add') totals.additions++
   else if (change.kind === 'delete') totals.deletions++

@@ -1,8 +1,8 @@
 import type { Change, ChangeFinding, NodeState } from '../contract/changeset.ts'
+import { sameMetadata } from '../contract/changeset.ts'
 import { close, O, openat, readlinkat, withFd } from '../kernel/paths.ts'
 import { type Stat, statAt, statFd } from '../kernel/statx.ts'
 import { errnoOf } from '../lib/errors.ts'
-import { sameMetadata } from './changeset.ts'
 import { compareContent, sha256 } from './diff-content.ts'
 import {
   identityOf,

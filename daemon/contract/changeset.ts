@@ -98,17 +98,23 @@ export interface Changeset {
  * A directory of which nothing but the time of its last change differs: the echo of changes beneath it. It lands with
  * them, so that the tree is exactly what the agent saw, but there is nothing in it to show or to decide about.
  */
-export function isEcho({ kind, old, new: now }: Change): boolean {
+export function isEcho({ kind, old, new: now, findings }: Change): boolean {
   if (kind !== 'metadata' || old?.type !== 'dir' || now?.type !== 'dir') return false
-  return (
-    old.mode === now.mode && old.uid === now.uid && old.gid === now.gid && sameXattrs(old.xattrs, now.xattrs)
-  )
+  return findings.length === 0 && sameMetadata(old, now)
 }
 
-const sameXattrs = (a: readonly XattrEntry[], b: readonly XattrEntry[]): boolean =>
-  a.length === b.length &&
-  a.every(
-    (entry, at) => entry.name === b[at]?.name && Buffer.from(entry.value).equals(b[at]?.value ?? NO_BYTES),
+/** Mode, owner and attributes; times are compared apart. */
+export function sameMetadata(a: NodeState, b: NodeState): boolean {
+  return (
+    a.mode === b.mode &&
+    a.uid === b.uid &&
+    a.gid === b.gid &&
+    a.xattrs.length === b.xattrs.length &&
+    a.xattrs.every((entry, index) => {
+      const other = b.xattrs[index]
+      return (
+        other !== undefined && entry.name === other.name && Buffer.compare(entry.value, other.value) === 0
+      )
+    })
   )
-
-const NO_BYTES = Buffer.alloc(0)
+}
