@@ -172,3 +172,15 @@ describe('totals', () => {
     expect(totalsOf([touched]).files).toBe(0)
   })
 })
+
+describe('the writer', () => {
+  it('grows at every field, wherever the end of its buffer falls', () => {
+    // Lengths around the first sizes of the buffer: an agent chooses them by the length of a name.
+    for (let filled = 4080; filled <= 4100; filled++) {
+      const writer = new Writer()
+      writer.bytes(Buffer.alloc(filled, 1))
+      writer.u8(7)
+      expect([filled, writer.length, writer.view().at(-1)]).toEqual([filled, filled + 5, 7])
+    }
+  })
+})
