@@ -3,7 +3,7 @@ import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Se
 import { createServer as createNetServer, type Server, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { parseAddress, unmapped } from './address.ts'
-import type { AgentRequest, AgentResponse } from './arriving.ts'
+import { type AgentRequest, type AgentResponse, hasBody } from './arriving.ts'
 import { connectTunnel, refuseRaw } from './connect.ts'
 import { NetworkDenied } from './denial.ts'
 import type { Arrival, Gate } from './gate.ts'
@@ -144,6 +144,14 @@ export class BranchProxy {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    // The parser let go of the connection, so a body could not be told from what comes after it.
+    if (request.method !== 'GET' || hasBody(request)) {
+      socket.on('error', () => socket.destroy())
+      const denied = new NetworkDenied(400, 'bad-upgrade', 'Only a GET without a body can be upgraded')
+      this.#gate.denied('upgrade', denied)
+      refuseRaw(socket, denied)
+      return
+    }
     if (isWebSocket(request)) {
       void upgradeWebSocket(this.#gate, request, socket, head)
       return
