@@ -6,6 +6,7 @@ const AREAS: Readonly<Record<string, () => Promise<{ area: BenchArea }>>> = {
   start: () => import('./areas/start.ts'),
   proxy: () => import('./areas/proxy.ts'),
   branch: () => import('./areas/branch.ts'),
+  commit: () => import('./areas/commit.ts'),
   run: () => import('./areas/run.ts'),
   gate: () => import('./areas/gate.ts'),
 }

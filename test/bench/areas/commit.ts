@@ -1,0 +1,119 @@
+import { execFileSync } from 'node:child_process'
+import {
+  closeSync,
+  copyFileSync,
+  fsyncSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { WorkerCommitter } from '../../../daemon/branch/committer.ts'
+import { LayerDiffer } from '../../../daemon/branch/diff.ts'
+import type { BranchRecord } from '../../../daemon/contract/branch.ts'
+import type { Changeset } from '../../../daemon/contract/changeset.ts'
+import { TestStore } from '../../root/branches.ts'
+import type { BenchArea, BenchCase } from '../harness.ts'
+
+/** A durable commit against what a developer would do by hand: copy the files over the base, and sync. */
+
+const ROUNDS = 5
+const WARM_UP = 1
+const NO_HOOKS = { beforeIntent: async () => undefined, afterIntent: async () => undefined }
+const now = (): Date => new Date()
+const endings: (() => void)[] = []
+process.on('exit', () => {
+  for (const end of endings) end()
+})
+
+function fill(root: string, files: number, text: string): void {
+  for (let file = 0; file < files; file++) {
+    const folder = join(root, `folder-${Math.floor(file / 100)}`)
+    if (file % 100 === 0) mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, `file-${file}`), `${text} ${file}\n`.repeat(100))
+  }
+}
+
+function scratch(): string {
+  const path = mkdtempSync(join(tmpdir(), 'bench-commit-'))
+  endings.push(() => rmSync(path, { recursive: true, force: true }))
+  return path
+}
+
+interface Prepared {
+  record: BranchRecord
+  changeset: Changeset
+}
+
+/** A branch that changed every file of a base of its own. */
+async function prepare(store: TestStore, files: number): Promise<Prepared> {
+  const base = scratch()
+  fill(base, files, 'old')
+  const branch = await store.fork([base])
+  const view = branch.mount()
+  fill(view, files, 'new')
+  branch.unmount()
+  const record = { ...branch.record, createdAt: now().toISOString() }
+  return { record, changeset: await new LayerDiffer(store).diff(record) }
+}
+
+function copyWithFsync(from: string, to: string): void {
+  for (const folder of readdirSync(from))
+    for (const name of readdirSync(join(from, folder))) {
+      const temporary = join(to, folder, `.${name}`)
+      copyFileSync(join(from, folder, name), temporary)
+      const file = openSync(temporary, 'r')
+      fsyncSync(file)
+      closeSync(file)
+      renameSync(temporary, join(to, folder, name))
+    }
+}
+
+function commitCase(files: number): BenchCase {
+  const store = new TestStore()
+  endings.push(() => store.remove())
+  for (const folder of ['journal', 'staging', 'trash']) mkdirSync(join(store.root, folder), { mode: 0o700 })
+  const committer = new WorkerCommitter(store, now)
+  const fresh = scratch()
+  fill(fresh, files, 'new')
+  const targets = ['cp', 'rsync', 'fsync'].map(() => scratch())
+  for (const target of targets) fill(target, files, 'old')
+  const [byCopy = '', byRsync = '', byFsync = ''] = targets
+  const ready = Promise.all(Array.from({ length: ROUNDS + WARM_UP }, () => prepare(store, files)))
+  let used = 0
+  return {
+    name: `commit ${files} changed files, durable`,
+    baseline: 'cp -a and sync -f',
+    goal: '≤ 1.3, and ≤ 0.2 × fsync of every file',
+    rounds: ROUNDS,
+    warmUp: WARM_UP,
+    candidates: {
+      'puzzled: commit': async () => {
+        const next = (await ready)[used++]
+        if (next === undefined) throw new Error('there is no branch left to commit')
+        await committer.commit(next.record, next.changeset, NO_HOOKS)
+      },
+      'cp -a and sync -f': () => {
+        execFileSync('cp', ['-a', `${fresh}/.`, byCopy])
+        execFileSync('sync', ['-f', byCopy])
+      },
+      'rsync -aI --delete and sync -f': () => {
+        execFileSync('rsync', ['-a', '--ignore-times', '--delete', `${fresh}/`, byRsync])
+        execFileSync('sync', ['-f', byRsync])
+      },
+      'fsync and rename of every file': () => copyWithFsync(fresh, byFsync),
+    },
+  }
+}
+
+export const area: BenchArea = {
+  name: 'commit',
+  missing: () => (process.geteuid?.() === 0 ? undefined : 'needs root'),
+  // PUZZLED_BENCH_FILES=10000 for the large one: making six branches of that size takes a minute by itself.
+  cases: () => [commitCase(Number(process.env.PUZZLED_BENCH_FILES ?? 1000))],
+}
