@@ -169,8 +169,7 @@ export class GatePool {
       stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#limits.heapBytes / 2 ** 20) },
     })
-    worker.stdout.resume()
-    worker.stderr.resume()
+    // Both streams stay unread: reading them would keep the whole program alive. The worker writes nothing to them.
     const slot: Slot = { worker, job: null, timer: null, state: 'starting' }
     this.#slots.add(slot)
     return new Promise((resolve, reject) => {

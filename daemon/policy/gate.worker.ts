@@ -68,6 +68,9 @@ function describe(error: unknown): string {
   return JSON.stringify(error) ?? 'unknown failure'
 }
 
+// What a policy prints (`opa_println`) is nobody's business and must not pile up.
+console.log = () => undefined
+
 const port = parentPort
 if (port === null) throw new Error('gate.worker is a worker thread')
 const reply = (message: GateReply): void => port.postMessage(message)
