@@ -183,6 +183,9 @@ const budgeting = (canAsk: boolean, network: NetworkParts): Budgeting => ({
       announce: ({ budget, used, limit, percent }) => hooks.crossed(budget, used, limit, percent),
       exceeded: ({ message, action }) => hooks.exceeded(message, action),
       failed: (error) => hooks.exceeded(`Its use cannot be read: ${error}`, 'freeze'),
+      extended: (kind, limit) => {
+        if (kind === 'exec') agent.setExecLimit(limit)
+      },
       now: () => performance.now(),
     })
     if (Object.keys(limits).length > 0) meter.start()

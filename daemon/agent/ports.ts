@@ -126,6 +126,8 @@ export interface RunningAgent {
   thaw(): Promise<void>
   /** What the branch uses now; a kind that nobody can read is left out. */
   readings(): Partial<Record<BudgetKind, number>>
+  /** Programs over the limit wait; a larger one lets them go on. Without a limit in the profile it does nothing. */
+  setExecLimit(limit: number): void
   /** Present for a PTY. */
   resize?(columns: number, rows: number): void
   input?: NodeJS.WritableStream

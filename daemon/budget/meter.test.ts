@@ -63,6 +63,7 @@ class World implements MeterPorts {
     void this.log.push(`${crossing.budget} ${crossing.percent}`)
   exceeded: MeterPorts['exceeded'] = (what) => void this.log.push(`exceeded ${what.budget}`)
   failed = () => void this.log.push('failed')
+  extended: NonNullable<MeterPorts['extended']> = (kind, limit) => void this.log.push(`${kind} is ${limit}`)
   now = () => this.time
 }
 
@@ -98,6 +99,7 @@ describe('a meter', () => {
     await meter.check()
     expect(await meter.extend('wall', 10)).toEqual({ resumed: false })
     expect(await meter.extend('disk', 1)).toEqual({ resumed: true })
+    expect(world.log).toEqual(expect.arrayContaining(['wall is 20', 'disk is 101']))
     await meter.stop()
   })
 

@@ -16,6 +16,8 @@ export interface MeterPorts {
   exceeded(what: BudgetExceeded): void
   /** Readings failed: the agent is frozen, because nobody knows what it uses. */
   failed(error: unknown): void
+  /** A limit was extended: for who holds it in another place than here (the exec gate, a quota). */
+  extended?(kind: BudgetKind, limit: number): void
   /** Milliseconds of a clock that never goes back. */
   now(): number
 }
@@ -78,6 +80,7 @@ export class Meter {
     const limit = this.#limits[kind]
     if (limit === undefined) throw new PuzzledError('usage', `The branch has no limit of ${kind} to extend`)
     this.#limits = { ...this.#limits, [kind]: limit + by }
+    this.#ports.extended?.(kind, limit + by)
     const was = this.#exceeded
     if (was === null || was.action === 'kill' || this.#frozenAt === null) return { resumed: false }
     const used = await this.#usage()

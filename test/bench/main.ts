@@ -8,6 +8,7 @@ const AREAS: Readonly<Record<string, () => Promise<{ area: BenchArea }>>> = {
   branch: () => import('./areas/branch.ts'),
   commit: () => import('./areas/commit.ts'),
   run: () => import('./areas/run.ts'),
+  scale: () => import('./areas/scale.ts'),
   gate: () => import('./areas/gate.ts'),
 }
 

@@ -286,6 +286,7 @@ function fakeLauncher(world: FakeWorld): Launcher {
         signal: async () => ({ terminated: 1, survivors: 0 }),
         kill: async () => ({ terminated: 1, survivors: 0 }),
         readings: () => ({}),
+        setExecLimit: () => undefined,
         freeze: async () => {
           world.log.push('freeze')
         },
