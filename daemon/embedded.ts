@@ -165,6 +165,7 @@ const delegate = (agent: Awaited<ReturnType<Launcher['start']>>): RunningAgent =
   freeze: () => agent.freeze(),
   thaw: () => agent.thaw(),
   readings: () => agent.readings(),
+  setExecLimit: (limit) => agent.setExecLimit(limit),
   ...(agent.resize === undefined ? {} : { resize: agent.resize }),
   ...(agent.input === undefined ? {} : { input: agent.input }),
   ...(agent.output === undefined ? {} : { output: agent.output }),

@@ -14,8 +14,8 @@ import { errnoOf, PuzzledError } from '../lib/errors.ts'
 export interface CgroupPlacer {
   /** Makes (or finds) the cgroup of a branch, with the host's controllers switched on for its children. */
   place(id: string): Promise<string>
-  /** The first process lives in it: what only held it open may go. */
-  settled?(id: string): void
+  /** Its last process is collected and its counters are read: what held it open may go. */
+  ended?(id: string): void
   /** Where it would be; undefined when it cannot exist. */
   locate(id: string): string | undefined
   /** Kills what is left and removes it. Idempotent. */

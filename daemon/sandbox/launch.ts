@@ -107,6 +107,7 @@ export class Launcher {
         onCollected: () => {
           closeTerminals()
           execGate?.close()
+          this.#cgroups.ended?.(record.id)
         },
         plan: (descriptors, terminal, socket) => {
           const all = { ...descriptors, terminals, ownerMap }
@@ -116,7 +117,6 @@ export class Launcher {
       },
       undo,
     )
-    this.#cgroups.settled?.(record.id)
     const grants = [...worldGrants(world), ...(plan?.grants ?? []), ...limits]
     return new RunningBranch({
       world,

@@ -56,7 +56,8 @@ const startTransientUnit = (unit: string, pid: number, description: string): Bus
 
 /**
  * A transient scope for each branch. systemd makes a scope only around a process, and the agent must never be outside of
- * its cgroup, so a waiting process goes first; it is released when the agent lives beside it.
+ * its cgroup, so a waiting process goes first. It stays until the agent's end is known: systemd removes an empty scope at
+ * once, and with it the counter that tells an out-of-memory kill from any other.
  */
 export function systemdCgroups(startScope: StartScope, hierarchy = cgroupHierarchy): CgroupPlacer {
   const holders = new Map<string, Holder>()
@@ -93,7 +94,7 @@ export function systemdCgroups(startScope: StartScope, hierarchy = cgroupHierarc
         throw error
       }
     },
-    settled: (id) => {
+    ended: (id) => {
       const scope = scopeOf(id)
       release(id)
       if (scope !== undefined) removeCgroup(join(scope, 'hold'))
