@@ -12,13 +12,10 @@ import type { RunningAgents } from './running.ts'
 export async function approveBranch(ports: Ports, id: string, request: ApprovalRequest): Promise<Outcome> {
   const record = await heldRecord(ports, id)
   const whole = await changesetOf(ports, record)
+  // A part is one of what was judged: the terms of its approval are those of the whole.
+  requireReviewed(id, record.digest, whole.digest)
   const changeset = request.selection === null ? whole : ports.differ.select(whole, request.selection)
-  const reviewed = request.digest ?? (request.selection === null ? record.digest : changeset.digest)
-  if (reviewed !== changeset.digest)
-    throw new PuzzledError('changed-since-review', `Branch ${id} is no longer what was reviewed`, {
-      hint: `Look again: puzzlectl review ${id}`,
-      data: { reviewed, now: changeset.digest },
-    })
+  if (request.digest !== null) requireReviewed(id, request.digest, changeset.digest)
   if (record.verdict?.kind === 'deny' && request.selection === null)
     throw new PuzzledError(
       'denied',
@@ -52,6 +49,14 @@ export async function rejectBranch(
   await ports.approvals.decide(record, digest, 'reject', request.by, request.why)
   await audit(ports, record, 'reject', digest, request)
   return discardBranch(ports, running, id)
+}
+
+function requireReviewed(id: string, reviewed: string | null, now: string): void {
+  if (reviewed !== now)
+    throw new PuzzledError('changed-since-review', `Branch ${id} is no longer what was reviewed`, {
+      hint: `Look again: puzzlectl review ${id}`,
+      data: { reviewed, now },
+    })
 }
 
 async function heldRecord(ports: Ports, id: string): Promise<BranchRecord> {

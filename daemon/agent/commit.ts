@@ -10,16 +10,19 @@ import { judge, type Reviewed, reviewBranch } from './review.ts'
 /** Reviews the branch afresh and lands it, or the selected part, if the gate or an approval allows exactly that digest. */
 export async function commitBranch(ports: Ports, id: string, selection: Selection | null): Promise<Outcome> {
   const reviewed = await reviewBranch(ports, id)
-  return settle(
-    ports,
-    selection === null ? reviewed : await selectPart(ports, reviewed, selection),
-    selection !== null,
-  )
+  if (selection === null) return settle(ports, reviewed)
+  const part = await selectPart(ports, reviewed, selection)
+  return settle(ports, part, part.changeset.digest !== reviewed.changeset.digest)
 }
 
 async function selectPart(ports: Ports, reviewed: Reviewed, selection: Selection): Promise<Reviewed> {
   try {
     const changeset = ports.differ.select(reviewed.changeset, selection)
+    // What is not selected stays: an empty part must never be taken for an empty branch, which is removed.
+    if (isEmpty(changeset))
+      throw new PuzzledError('usage', 'The selection holds nothing but the times of directories', {
+        hint: `See what there is to choose from: puzzlectl diff ${reviewed.record.id}`,
+      })
     return { ...reviewed, changeset, verdict: await judge(ports, reviewed.record, changeset) }
   } catch (error) {
     await ports.store.move(reviewed.record.id, 'held', 'the selection could not be judged')

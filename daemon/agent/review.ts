@@ -22,7 +22,7 @@ export async function reviewBranch(ports: Ports, id: string): Promise<Reviewed> 
   const record = await ports.store.move(id, 'reviewing', 'the changes are being judged')
   try {
     const changeset = await changesetOf(ports, record)
-    const verdict = withAgentFailure(record, await judge(ports, record, changeset))
+    const verdict = await judge(ports, record, changeset)
     const judged = await ports.store.update(id, { digest: changeset.digest, verdict })
     await ports.audit.record('verdict', id, {
       digest: changeset.digest,
@@ -54,7 +54,10 @@ export async function changesetOf(ports: Ports, record: BranchRecord): Promise<C
   return requests.length === 0 ? files : ports.differ.withRequests(files, requests)
 }
 
-/** A verdict about another digest than the one asked for is no verdict. */
+/**
+ * The gate's verdict about a branch's changes or a part of them, made stricter where the agent failed. A verdict about
+ * another digest than the one asked for is no verdict.
+ */
 export async function judge(ports: Ports, record: BranchRecord, changeset: Changeset): Promise<Verdict> {
   const verdict = await ports.gate.evaluate(record, changeset)
   if (verdict.digest !== changeset.digest)
@@ -62,7 +65,7 @@ export async function judge(ports: Ports, record: BranchRecord, changeset: Chang
       'policy-failed',
       'The gate answered for another changeset than the one it was asked about',
     )
-  return verdict
+  return withAgentFailure(record, verdict)
 }
 
 function refuseRunning(record: BranchRecord): void {
