@@ -117,6 +117,13 @@ describe('the queue', () => {
     expect(readFileSync(path).equals(bad)).toBe(true)
   })
 
+  it('has one owner at a time', async () => {
+    const queue = await RequestQueue.open(dir)
+    await expect(RequestQueue.open(dir)).rejects.toMatchObject({ code: 'state-locked' })
+    await queue.close()
+    await (await RequestQueue.open(dir)).close()
+  })
+
   it('refuses a log of a newer version', async () => {
     writeFileSync(join(dir, 'queue.log'), encodeRecord({ op: 'open', version: 2 }))
     await expect(RequestQueue.open(dir)).rejects.toMatchObject({ code: 'state-newer' })

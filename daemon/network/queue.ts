@@ -36,6 +36,9 @@ export const DEFAULT_QUEUE_LIMITS: QueueLimits = {
   maxBodyBytes: 256 * 1024 * 1024,
 }
 
+/** Queues that this process has open; other processes are kept out by the lock of the store. */
+const inUse = new Set<string>()
+
 export interface RequestEdit {
   readonly method?: string
   readonly target?: string
@@ -76,6 +79,19 @@ export class RequestQueue {
 
   /** Opens or creates the queue in a directory that only the daemon can reach. */
   static async open(directory: string, limits: QueueLimits = DEFAULT_QUEUE_LIMITS): Promise<RequestQueue> {
+    // A second writer would take what the first one is sending for the remains of a crash.
+    if (inUse.has(directory))
+      throw new PuzzledError('state-locked', `The request queue in ${directory} is in use`)
+    inUse.add(directory)
+    try {
+      return await RequestQueue.#open(directory, limits)
+    } catch (error) {
+      inUse.delete(directory)
+      throw error
+    }
+  }
+
+  static async #open(directory: string, limits: QueueLimits): Promise<RequestQueue> {
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const path = join(directory, 'queue.log')
     await createLog(path, directory)
@@ -240,6 +256,7 @@ export class RequestQueue {
 
   async close(): Promise<void> {
     await this.#log.close()
+    inUse.delete(this.#directory)
   }
 
   async #record(record: QueueRecord): Promise<void> {
