@@ -52,6 +52,10 @@ export function directCgroups(find: () => string | undefined = cgroupHierarchy):
         for (const group of [root, join(root, SLICE), path]) enableControllers(group)
       return path
     },
+    ended: (id) => {
+      const path = locate(id)
+      if (path !== undefined) removeIfEmpty(dirname(path))
+    },
     remove: async (id) => {
       const path = locate(id)
       if (path === undefined) return { terminated: 0, survivors: 0 }

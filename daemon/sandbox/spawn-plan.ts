@@ -119,7 +119,7 @@ export function spawnPlan(input: PlanInput): SpawnPlan {
   const { sections, grants } = lockedSections(input)
   return {
     sections: [
-      { name: 'namespaces', ops: namespaceOps(input) },
+      { name: 'namespaces', ops: [...forgetOps(input), ...namespaceOps(input)] },
       { name: 'sources', ops: withRequesterRights(input.requester, sourceOps(input.places)) },
       {
         name: 'root',
@@ -149,7 +149,8 @@ export function spawnPlan(input: PlanInput): SpawnPlan {
 export function joinPlan(input: JoinInput): SpawnPlan {
   const { sections, grants } = lockedSections(input)
   const join = call('join the namespaces of the agent', 'setns', input.agent, JOINED)
-  return { sections: [{ name: 'join', ops: [join] }, ...sections], namespaces: [], grants }
+  const joining = [...forgetOps(input), join]
+  return { sections: [{ name: 'join', ops: joining }, ...sections], namespaces: [], grants }
 }
 
 /**
@@ -186,6 +187,34 @@ function lockedSections(input: LockInput): Pick<SpawnPlan, 'sections' | 'grants'
     grants: [...landlock.grants, ...limits.grants],
   }
 }
+
+/**
+ * The child begins with a copy of the daemon's descriptors. All that the plan does not name are closed first: a daemon
+ * with a thousand of them must not use up the agent's limit, and the plan must not be able to touch them by mistake.
+ */
+function forgetOps(input: LockInput & { readonly agent?: SpawnArg }): SpawnOp[] {
+  const { stdio, ...others } = input.descriptors
+  const named = [...stdio, ...Object.values(others), input.agent ?? null, input.execNotify?.socket ?? null]
+  const kept = named.filter((arg): arg is number => typeof arg === 'number' && arg > 2).sort((a, b) => a - b)
+  const ranges = [2, ...kept].map(
+    (before, index) => [before + 1, (kept[index] ?? LAST_DESCRIPTOR + 1) - 1] as const,
+  )
+  return ranges
+    .filter(([first, last]) => first <= last)
+    .map(([first, last]) =>
+      call(
+        last === LAST_DESCRIPTOR
+          ? `close descriptors from ${first}`
+          : `close descriptors ${first} to ${last}`,
+        'close_range',
+        first,
+        last,
+        0,
+      ),
+    )
+}
+
+const LAST_DESCRIPTOR = 0xffffffff
 
 const joinsNetwork = (input: PlanInput): boolean => input.descriptors.network !== null
 
