@@ -45,8 +45,17 @@ export function finish(
       hint: 'The new tree is in place. When the disk of the store is well again, restart the daemon: recovery finishes it.',
     })
   }
-  if (disk.stat(journal, openingName(facts.commit)) !== null) disk.unlink(journal, openingName(facts.commit))
+  forgetOpening(ground, journal, facts.commit)
   failpoint('commit.cleaned')
+}
+
+/** The commit is done: that a record of its beginning cannot be removed is no failure of it. The next start tries again. */
+function forgetOpening({ disk }: Ground, journal: Dir, commit: string): void {
+  try {
+    if (disk.stat(journal, openingName(commit)) !== null) disk.unlink(journal, openingName(commit))
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error
+  }
 }
 
 /** J3: where the filesystem refuses to go forward the old tree comes back; if even that fails, a person is needed. */
