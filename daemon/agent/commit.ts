@@ -5,7 +5,7 @@ import type { Verdict } from '../contract/verdict.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { isEmpty, outcomeOf } from './outcome.ts'
 import type { CommitOutcome, Ports } from './ports.ts'
-import { judge, type Reviewed, reviewBranch } from './review.ts'
+import { fallBack, judge, type Reviewed, reviewBranch } from './review.ts'
 
 /** Reviews the branch afresh and lands it, or the selected part, if the gate or an approval allows exactly that digest. */
 export async function commitBranch(ports: Ports, id: string, selection: Selection | null): Promise<Outcome> {
@@ -25,7 +25,7 @@ async function selectPart(ports: Ports, reviewed: Reviewed, selection: Selection
       })
     return { ...reviewed, changeset, verdict: await judge(ports, reviewed.record, changeset) }
   } catch (error) {
-    await ports.store.move(reviewed.record.id, 'held', 'the selection could not be judged')
+    await fallBack(ports, reviewed.record.id, 'held', 'the selection could not be judged')
     throw error
   }
 }
@@ -142,7 +142,10 @@ async function sendRequests(
   return problem === null ? [] : [{ path: 'requests', message: problem }]
 }
 
-/** Where a commit that did not happen leaves the branch: its changes stay, the base is the old one. */
+/**
+ * Where a commit that did not happen leaves the branch: its changes stay, the base is the old one. Only of a commit that
+ * is stuck nobody can say that.
+ */
 async function failedToLand(
   ports: Ports,
   id: string,
@@ -151,23 +154,13 @@ async function failedToLand(
 ): Promise<Outcome> {
   const current = await ports.store.read(id)
   const code = error instanceof PuzzledError ? error.code : 'internal'
-  if (code === 'stuck') {
-    const stuck = await ports.store.move(
-      id,
-      'commit-stuck',
-      error instanceof Error ? error.message : String(error),
-    )
-    return outcomeOf(stuck, { changeset })
-  }
+  const message = error instanceof Error ? error.message : String(error)
+  if (code === 'stuck') return outcomeOf(await ports.store.move(id, 'commit-stuck', message), { changeset })
   if (current.state !== 'committing' && code === 'conflict') {
     const held = await ports.store.move(id, 'held', 'the base changed since the fork')
     return outcomeOf(held, { changeset, conflicts: conflictsOf(error) })
   }
-  await ports.store.move(
-    id,
-    'stopped',
-    `the commit failed and nothing was changed: ${error instanceof Error ? error.message : error}`,
-  )
+  await fallBack(ports, id, 'stopped', `the commit failed and nothing was changed: ${message}`)
   throw error
 }
 

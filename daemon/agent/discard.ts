@@ -20,6 +20,7 @@ export async function discardBranch(ports: Ports, running: RunningAgents, id: st
   const { state } = await ports.store.read(id)
   if (state === 'running' || state === 'frozen')
     await ports.store.move(id, 'stopped', 'ended to be discarded')
+  // From "discarding" too: an earlier attempt may have been stopped by a full disk.
   const discarding = await ports.store.move(id, 'discarding', 'discarded')
   await ports.audit.record('discard', id, { from: record.state })
   await ports.store.discard(id)

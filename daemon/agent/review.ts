@@ -38,7 +38,8 @@ export async function reviewBranch(ports: Ports, id: string): Promise<Reviewed> 
     })
     return { record: judged, changeset, verdict }
   } catch (error) {
-    await ports.store.move(
+    await fallBack(
+      ports,
       id,
       'stopped',
       `it could not be judged: ${error instanceof Error ? error.message : error}`,
@@ -66,6 +67,29 @@ export async function judge(ports: Ports, record: BranchRecord, changeset: Chang
       'The gate answered for another changeset than the one it was asked about',
     )
   return withAgentFailure(record, verdict)
+}
+
+/**
+ * Where a branch goes after a failure that the caller throws. The disk that made it fail may refuse this record as well:
+ * that is told, and never hides the failure itself. The branch can be reviewed or discarded from where it stays.
+ */
+export async function fallBack(
+  ports: Ports,
+  id: string,
+  to: 'stopped' | 'held',
+  reason: string,
+): Promise<void> {
+  try {
+    await ports.store.move(id, to, reason)
+  } catch (error) {
+    const time = ports.clock.now().toISOString()
+    ports.events.publish({
+      kind: 'warning',
+      branch: id,
+      time,
+      message: `It is not on record as ${to}: ${error}`,
+    })
+  }
 }
 
 function refuseRunning(record: BranchRecord): void {

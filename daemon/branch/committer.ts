@@ -4,7 +4,7 @@ import type { Changeset } from '../contract/changeset.ts'
 import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { newCommitId } from '../lib/ids.ts'
-import { type Answerer, WorkerLink } from '../lib/worker-link.ts'
+import { type Answerer, isWorkerGone, WorkerLink } from '../lib/worker-link.ts'
 import { digestOf } from './changeset.ts'
 import type { Landed } from './commit.ts'
 import type { CollectCall, LandCall, RecoverCall, RevertCall } from './commit.worker.ts'
@@ -59,7 +59,7 @@ export class WorkerCommitter {
       },
       packed: [...packChanges(changeset.changes)],
     }
-    return (await this.#commits.call('land', call, answererOf(hooks))) as Landed
+    return (await this.#call('land', call, call.job.commit, answererOf(hooks))) as Landed
   }
 
   /** Lands the reverse of a commit with the same checks. Throws `conflict` when the base has gone on since. */
@@ -71,7 +71,21 @@ export class WorkerCommitter {
       requester,
       at: this.#now().toISOString(),
     }
-    return (await this.#commits.call('revert', call, async () => undefined)) as Landed
+    return (await this.#call('revert', call, call.as, async () => undefined)) as Landed
+  }
+
+  /** Only the journal of a commit whose thread has died knows what became of it: that is never taken for a refusal. */
+  async #call(verb: string, call: LandCall | RevertCall, commit: string, answer: Answerer): Promise<unknown> {
+    try {
+      return await this.#commits.call(verb, call, answer)
+    } catch (cause) {
+      if (!isWorkerGone(cause)) throw cause
+      throw new PuzzledError('stuck', `Commit ${commit} was interrupted; its journal decides about it`, {
+        cause,
+        hint: 'Restart the daemon, or run any command without one: recovery finishes it or takes it back.',
+        data: { commit },
+      })
+    }
   }
 
   /** Follows every journal to its end. `retry` names stuck commits that a person wants to be tried again. */

@@ -49,8 +49,10 @@ export const LIFECYCLE: Readonly<Record<LiveState, Row & { restarted: BranchStat
   running: { freeze: 'frozen', exit: 'stopped', discard: 'discarding', restarted: 'stopped' },
   frozen: { thaw: 'running', exit: 'stopped', discard: 'discarding', restarted: 'stopped' },
   stopped: { start: 'running', review: 'reviewing', discard: 'discarding', restarted: 'stopped' },
-  // A review is computed again from the layers: half of one is worth nothing.
+  // A review is computed again from the layers: half of one is worth nothing, and one whose end could not be recorded
+  // is begun anew.
   reviewing: {
+    review: 'reviewing',
     allow: 'staging',
     hold: 'held',
     deny: 'stopped',
@@ -66,8 +68,15 @@ export const LIFECYCLE: Readonly<Record<LiveState, Row & { restarted: BranchStat
     discard: 'discarding',
     restarted: 'held',
   },
-  // Without INTENT the base is old. With INTENT on disk recovery raises `intent` first and goes on as committing.
-  staging: { intent: 'committing', refused: 'stopped', conflict: 'held', restarted: 'stopped' },
+  // Without INTENT the base is old. With INTENT on disk recovery raises `intent` first and goes on as committing. Where
+  // nobody knows whether INTENT is on disk the journal decides at the next start.
+  staging: {
+    intent: 'committing',
+    refused: 'stopped',
+    conflict: 'held',
+    stuck: 'commit-stuck',
+    restarted: 'stopped',
+  },
   // INTENT is durable: the journal decides, forward where it can. After a part landed the rest is still to be decided.
   committing: {
     done: 'committed',
@@ -78,7 +87,12 @@ export const LIFECYCLE: Readonly<Record<LiveState, Row & { restarted: BranchStat
   },
   // Neither forward nor back worked. A person looks first; `retry` follows the journal again.
   'commit-stuck': { retry: 'committing', restarted: 'commit-stuck' },
-  discarding: { discarded: 'discarded', stuck: 'discard-stuck', restarted: 'discarding' },
+  discarding: {
+    discard: 'discarding',
+    discarded: 'discarded',
+    stuck: 'discard-stuck',
+    restarted: 'discarding',
+  },
   'discard-stuck': { retry: 'discarding', restarted: 'discarding' },
 }
 

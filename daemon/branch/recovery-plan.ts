@@ -88,7 +88,8 @@ export function stateAfterCommit(state: BranchState, fate: CommitFate | null): B
     case 'swept':
       return 'stopped'
     case undefined:
-      // No trace of a commit: INTENT never became durable, unless the record says that it did.
-      return state === 'staging' ? 'stopped' : 'commit-stuck'
+      // A journal is unlinked only when the old tree is back, or by retention, long after DONE: without a trace there is
+      // nothing to follow, and a review finds out what is still different.
+      return 'stopped'
   }
 }

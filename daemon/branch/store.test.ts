@@ -149,8 +149,11 @@ describe('a restart', () => {
     ['staging', [fate('committed', { reverts: 'c0' })], 'stopped'],
     ['committing', [fate('committed')], 'committed'],
     ['committing', [fate('undone')], 'stopped'],
-    ['committing', [], 'commit-stuck'],
+    // The old tree was back and its journal removed; the power went before the branch was told.
+    ['committing', [], 'stopped'],
+    ['commit-stuck', [], 'stopped'],
     ['commit-stuck', [fate('stuck')], 'commit-stuck'],
+    ['commit-stuck', [fate('stuck', { branch: null })], 'commit-stuck'],
     ['commit-stuck', [fate('committed')], 'committed'],
   ] as const)('in %s with the journal %j leads to %s', async (state, fates, expected) => {
     expect(await restartIn(state, [...fates])).toBe(expected)

@@ -79,17 +79,17 @@ export class WorkerLink {
     const worker = this.#worker
     this.#worker = undefined
     await worker?.terminate()
-    this.#fail(new PuzzledError('internal', 'The worker was closed during a call'))
+    this.#fail(gone('The worker was closed during a call'))
   }
 
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
     const worker = new Worker(this.#path)
     worker.on('message', (message: FromWorker) => this.#receive(message))
-    worker.on('error', (error) => this.#fail(error))
+    worker.on('error', (cause) => this.#fail(gone('A worker thread failed', cause)))
     worker.on('exit', () => {
       if (this.#worker === worker) this.#worker = undefined
-      this.#fail(new PuzzledError('internal', 'A worker thread ended unexpectedly'))
+      this.#fail(gone('A worker thread ended unexpectedly'))
     })
     worker.unref()
     this.#worker = worker
@@ -114,12 +114,19 @@ export class WorkerLink {
     else pending.reject(decodeError(message.error))
   }
 
-  #fail(error: unknown): void {
+  #fail(error: Error): void {
     const waiting = [...this.#pending.values()]
     this.#pending.clear()
-    for (const { reject } of waiting) reject(error instanceof Error ? error : new Error(String(error)))
+    for (const { reject } of waiting) reject(error)
   }
 }
+
+const gone = (message: string, cause?: unknown): PuzzledError =>
+  new PuzzledError('internal', message, { cause, data: { worker: 'gone' } })
+
+/** The thread ended in the middle of a call: what the call had done by then, nobody knows. */
+export const isWorkerGone = (error: unknown): boolean =>
+  error instanceof PuzzledError && error.data?.worker === 'gone'
 
 const refuse: Answerer = async (what) => {
   throw new PuzzledError('internal', `The worker asked "${what}", which nobody answers`)
