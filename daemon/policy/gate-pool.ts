@@ -18,7 +18,7 @@ export interface PoolLimits {
 
 export const POOL_LIMITS: PoolLimits = {
   workers: 2,
-  timeoutMs: 5_000,
+  timeoutMs: 30_000,
   memoryBytes: 512 * 1024 * 1024,
   heapBytes: 512 * 1024 * 1024,
   queue: 256,
