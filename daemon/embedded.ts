@@ -28,6 +28,7 @@ import { PolicyGate } from './policy/gate.ts'
 import { LimitLedger } from './policy/limits.ts'
 import { policySources } from './policy/policy-set.ts'
 import { ProfileStore } from './policy/profiles.ts'
+import { accountOf } from './sandbox/account.ts'
 import { Launcher } from './sandbox/launch.ts'
 
 export interface OpenedEngine {
@@ -115,7 +116,12 @@ async function construct(
     outbox: network,
     audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
     events,
-    profiles: new ProfileStore(),
+    profiles: {
+      resolve: async (name, requester) => {
+        const home = accountOf(requester.uid)?.home
+        return new ProfileStore().resolve(name, home === undefined ? {} : { home })
+      },
+    },
     features: (names) => probe(root, names),
     clock: { now },
     collect: () => collect(committer, config),

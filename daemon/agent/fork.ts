@@ -9,7 +9,7 @@ import type { Ports } from './ports.ts'
 
 /** Creates a branch over the bases. Whatever fails, no half-made branch stays. */
 export async function forkBranch(ports: Ports, request: CreateRequest): Promise<BranchRecord> {
-  const { profile, sha256 } = await ports.profiles.resolve(request.profile)
+  const { profile, sha256 } = await ports.profiles.resolve(request.profile, request.requester)
   if (profile.require.length > 0) refuseMissingFeatures(profile, await ports.features(profile.require))
   await refuseTakenName(ports, request.name)
   const resolved = narrowBudgets(profile, request.budgets)

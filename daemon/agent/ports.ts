@@ -180,7 +180,8 @@ export interface Events {
 }
 
 export interface Profiles {
-  resolve(name: string): Promise<{ profile: Profile; sha256: string }>
+  /** With the requester's home in place of `~/`. */
+  resolve(name: string, requester: Requester): Promise<{ profile: Profile; sha256: string }>
 }
 
 export interface Clock {

@@ -75,7 +75,7 @@ const text = `# The policy
 
 Generated from \`daemon/policy\` and \`policies/\`. Guarantees and limits first, then the two documents that a policy reads and writes.
 
-* Nothing is committed before every policy has answered. A policy that is missing, broken, late (5 s), greedy (512 MiB) or that answers
+* Nothing is committed before every policy has answered. A policy that is missing, broken, late (30 s), greedy (512 MiB) or that answers
   anything but one well-formed decision denies: \`policy-failed\`.
 * Several policies are one: any \`deny\` denies, any \`hold\` holds. A policy can only make the verdict stricter.
 * \`deny\` cannot be approved away; \`hold\` is for a person, whose approval is bound to the digest and to the version of all policies.
