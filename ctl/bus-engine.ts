@@ -21,6 +21,9 @@ import type {
   Engine,
   EventFilter,
   Outcome,
+  QueueAction,
+  QueuedView,
+  QueueResult,
   RunRequest,
   Selection,
   SignalResult,
@@ -149,6 +152,15 @@ export class BusEngine implements Engine {
 
   async extend(id: string, kind: BudgetKind, by: number): Promise<BranchRecord> {
     return this.#structured<BranchRecord>(id, 'Extend', [kind, by])
+  }
+
+  async queue(id: string): Promise<readonly QueuedView[]> {
+    const [views] = await this.#branchCall(await this.#path(id), 'Queue', [])
+    return (views as [string, unknown][][]).map((entries) => fromEntries(entries) as unknown as QueuedView)
+  }
+
+  async queueAct(id: string, request: string, action: QueueAction, why: string): Promise<QueueResult> {
+    return this.#structured<QueueResult>(id, 'QueueAct', [request, action, why])
   }
 
   async *events(filter: EventFilter, signal: AbortSignal): AsyncGenerator<PuzzledEvent> {

@@ -3,11 +3,17 @@ import { join } from 'node:path'
 import type { Outbox } from './agent/ports.ts'
 import type { BranchRecord } from './contract/branch.ts'
 import type { QueuedRequestSummary } from './contract/changeset.ts'
+import type { QueueAction, QueuedView, QueueResult } from './contract/engine.ts'
 import type { PuzzledEvent } from './contract/events.ts'
 import type { BudgetKind } from './contract/profile.ts'
 import { createNetns } from './kernel/netns.ts'
+import { PuzzledError } from './lib/errors.ts'
+import { KeyLock } from './lib/key-lock.ts'
 import { BranchQueue } from './network/branch-queue.ts'
 import { type BranchNetwork, openNetwork } from './network/gate-network.ts'
+import { viewOf } from './network/queue-view.ts'
+import type { ReplayReport } from './network/replay.ts'
+import { checkRules } from './network/rule-check.ts'
 
 interface Live {
   network: BranchNetwork
@@ -18,6 +24,7 @@ interface Live {
 export class NetworkParts implements Outbox {
   readonly #directoryOf: (id: string) => string
   readonly #publish: (event: PuzzledEvent) => void
+  readonly #owner = new KeyLock<string>()
   readonly #live = new Map<string, Live>()
 
   constructor(directoryOf: (id: string) => string, publish: (event: PuzzledEvent) => void) {
@@ -27,6 +34,7 @@ export class NetworkParts implements Outbox {
 
   /** The namespace exists and everything in it listens before the agent does. */
   async open(record: BranchRecord): Promise<BranchNetwork> {
+    refuseBadRules(record)
     const namespace = createNetns()
     try {
       const network = await openNetwork({ ...this.#options(record), netns: namespace })
@@ -68,29 +76,42 @@ export class NetworkParts implements Outbox {
     if (requests.length > 0) await this.#withQueue(record, ({ queue }) => queue.approve(requests))
   }
 
-  async replay(record: BranchRecord): Promise<{ sent: number; problem: string | null }> {
-    const report = await this.#withQueue(record, (queue) => queue.replay())
-    if (report === undefined) return { sent: 0, problem: null }
-    const { sent, stopped, waiting } = report
-    const problem =
-      stopped === undefined
-        ? null
-        : `request ${stopped.id} is ${stopped.state}: ${stopped.reason}; ${waiting} more wait`
-    return { sent: sent.length, problem }
+  async replay(record: BranchRecord): Promise<QueueResult> {
+    return resultOf(await this.#withQueue(record, (queue) => queue.replay()))
   }
 
-  /** Undefined where the branch never queued anything. */
+  async view(record: BranchRecord): Promise<readonly QueuedView[]> {
+    const placeholders = record.profile.resolved.network.credentials.map(({ placeholder }) => placeholder)
+    const read = ({ queue }: BranchQueue): Promise<QueuedView[]> =>
+      Promise.all(queue.list().map(async (one) => viewOf(one, await queue.body(one.id), placeholders)))
+    const live = this.#live.get(record.id)
+    return live === undefined ? ((await this.#withQueue(record, read)) ?? []) : read(live.network.queue)
+  }
+
+  async act(record: BranchRecord, request: string, action: QueueAction, why: string): Promise<QueueResult> {
+    const report = await this.#withQueue(record, async (queue) => {
+      if (action === 'resume') return queue.resume(request)
+      if (action === 'skip') return queue.skip(request, why)
+      await queue.queue.drop(request)
+      return undefined
+    })
+    return resultOf(report)
+  }
+
+  /** Undefined where the branch never queued anything. One at a time: a queue has one owner. */
   async #withQueue<Result>(
     record: BranchRecord,
     work: (queue: BranchQueue) => Promise<Result>,
   ): Promise<Result | undefined> {
     if (!existsSync(join(this.#directoryOf(record.id), 'queue'))) return undefined
-    const queue = await BranchQueue.open(this.#options(record))
-    try {
-      return await work(queue)
-    } finally {
-      await queue.close()
-    }
+    return this.#owner.run(record.id, async () => {
+      const queue = await BranchQueue.open(this.#options(record))
+      try {
+        return await work(queue)
+      } finally {
+        await queue.close()
+      }
+    })
   }
 
   #options(record: BranchRecord) {
@@ -101,4 +122,24 @@ export class NetworkParts implements Outbox {
       onEvent: this.#publish,
     }
   }
+}
+
+function resultOf(report: ReplayReport | undefined): QueueResult {
+  if (report === undefined) return { sent: 0, problem: null }
+  const { sent, stopped, waiting } = report
+  const problem =
+    stopped === undefined
+      ? null
+      : `request ${stopped.id} is ${stopped.state}: ${stopped.reason}; ${waiting} more wait`
+  return { sent: sent.length, problem }
+}
+
+/** Rules that contradict or can never match are a mistake in the profile, found before the agent meets it. */
+function refuseBadRules({ profile: { name, resolved } }: BranchRecord): void {
+  const [problem] = checkRules(resolved.network).filter(({ severity }) => severity === 'error')
+  if (problem !== undefined)
+    throw new PuzzledError(
+      'profile-invalid',
+      `Network rule "${problem.rule}" of profile "${name}": ${problem.message}`,
+    )
 }

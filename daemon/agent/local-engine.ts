@@ -10,6 +10,9 @@ import type {
   Engine,
   EventFilter,
   Outcome,
+  QueueAction,
+  QueuedView,
+  QueueResult,
   RunRequest,
   Selection,
   SignalResult,
@@ -158,6 +161,17 @@ export class LocalEngine implements Engine {
 
   async extend(id: string, kind: BudgetKind, by: number): Promise<BranchRecord> {
     return extendBudget(this.#ports, this.#shared.running, await this.#ports.store.resolve(id), kind, by)
+  }
+
+  async queue(id: string): Promise<readonly QueuedView[]> {
+    return this.#ports.outbox.view(await this.show(id))
+  }
+
+  queueAct(id: string, request: string, action: QueueAction, why: string): Promise<QueueResult> {
+    return this.#on(id, async (branch) => {
+      await this.#ports.audit.record(`queue-${action}`, branch, { request, why, by: this.#requester.uid })
+      return this.#ports.outbox.act(await this.#ports.store.read(branch), request, action, why)
+    })
   }
 
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent> {

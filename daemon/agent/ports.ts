@@ -1,6 +1,14 @@
 import type { AgentExit, BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
 import type { Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
-import type { CollectResult, ContentPair, Selection, SessionStdio } from '../contract/engine.ts'
+import type {
+  CollectResult,
+  ContentPair,
+  QueueAction,
+  QueuedView,
+  QueueResult,
+  Selection,
+  SessionStdio,
+} from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
 import type { FeatureName, Features } from '../contract/features.ts'
 import type { BudgetKind, Profile } from '../contract/profile.ts'
@@ -148,7 +156,9 @@ export interface Outbox {
   /** Binds the decision to exactly these requests. Durable; the same requests may be approved again. */
   approve(record: BranchRecord, requests: readonly QueuedRequestSummary[]): Promise<void>
   /** Sends what is approved, in order, and stops at the first that does not succeed. */
-  replay(record: BranchRecord): Promise<{ sent: number; problem: string | null }>
+  replay(record: BranchRecord): Promise<QueueResult>
+  view(record: BranchRecord): Promise<readonly QueuedView[]>
+  act(record: BranchRecord, request: string, action: QueueAction, why: string): Promise<QueueResult>
 }
 
 /** Watches one agent until `stop`. */

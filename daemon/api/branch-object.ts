@@ -1,7 +1,7 @@
 import type { BranchRecord } from '../contract/branch.ts'
 import { BRANCH } from '../contract/bus.ts'
 import { toEntries, type Variant } from '../contract/bus-values.ts'
-import type { Engine } from '../contract/engine.ts'
+import type { Engine, QueueAction } from '../contract/engine.ts'
 import { BUDGET_KINDS, type BudgetKind } from '../contract/profile.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import type { BusObject, Caller } from './server.ts'
@@ -37,8 +37,18 @@ const METHODS: Readonly<Record<string, Method>> = {
     return [terminated, survivors]
   },
   Freeze: async (engine, id) => one(await engine.freeze(id)),
+  Queue: async (engine, id) => [(await engine.queue(id)).map((view) => toEntries(view))],
+  QueueAct: async (engine, id, [request, action, why]) =>
+    one(await engine.queueAct(id, String(request), queueAction(action), String(why))),
   Extend: async (engine, id, [kind, by]) => one(await engine.extend(id, budgetKind(kind), Number(by))),
   Thaw: async (engine, id) => one(await engine.thaw(id)),
+}
+
+function queueAction(text: unknown): QueueAction {
+  if (text === 'drop' || text === 'resume' || text === 'skip') return text
+  throw new PuzzledError('usage', `"${String(text)}" is nothing to do with a request`, {
+    hint: 'drop, resume or skip',
+  })
 }
 
 function budgetKind(text: unknown): BudgetKind {

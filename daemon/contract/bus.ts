@@ -156,6 +156,18 @@ export const BRANCH: BusInterface = {
       about: 'Sends a signal by name.',
     },
     Freeze: { in: [], out: RECORD, action: 'manage', about: 'Stops every process of the branch.' },
+    Queue: {
+      in: [],
+      out: [arg('requests', 'aa{sv}')],
+      action: 'look',
+      about: 'The requests of the branch, in order.',
+    },
+    QueueAct: {
+      in: [arg('request', 's'), arg('action', 's'), arg('why', 's')],
+      out: [arg('result', 'a{sv}')],
+      action: 'approve',
+      about: 'drop before the commit; resume or skip where the replay stopped.',
+    },
     Extend: {
       in: [arg('budget', 's'), arg('by', 'd')],
       out: RECORD,

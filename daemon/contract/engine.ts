@@ -37,6 +37,10 @@ export interface Engine {
   thaw(id: string): Promise<BranchRecord>
   /** More of one budget, in base units. A branch that stands still for it goes on. */
   extend(id: string, kind: BudgetKind, by: number): Promise<BranchRecord>
+  /** The requests of a branch as a person reads them, in the order in which they will be sent. */
+  queue(id: string): Promise<readonly QueuedView[]>
+  /** `drop` before the commit; `resume` and `skip` where the replay stopped. */
+  queueAct(id: string, request: string, action: QueueAction, why: string): Promise<QueueResult>
   /** Every event from now on; ends when the signal aborts. */
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent>
   features(): Promise<readonly FeatureRow[]>
@@ -142,6 +146,30 @@ export interface ContentSide {
   bytes: Uint8Array
   /** Size of the whole content; more than `bytes.length` when it was cut. */
   size: number
+}
+
+export type QueueAction = 'drop' | 'resume' | 'skip'
+
+export interface QueueResult {
+  /** Requests that were sent by this. */
+  sent: number
+  /** Where the replay stopped; null when nothing stopped it. */
+  problem: string | null
+}
+
+export interface QueuedView {
+  id: string
+  state: string
+  detail: string
+  queuedAt: string
+  method: string
+  url: string
+  rule: string
+  headers: readonly (readonly [string, string])[]
+  bytes: number
+  sha256: string
+  body: string
+  cut: boolean
 }
 
 export interface SignalResult {

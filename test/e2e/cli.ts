@@ -45,7 +45,9 @@ export function workplace(): Workplace {
 }
 
 function run(project: string, state: string, uid: number, args: string[]): Promise<Ended> {
-  const [verb = '', ...rest] = args
+  // Options go behind the verb, and behind the second word of verbs that have one.
+  const words = args[0] === 'queue' ? 2 : 1
+  const [verb, rest] = [args.slice(0, words), args.slice(words)]
   const env = {
     PATH: process.env.PATH ?? '',
     HOME: process.env.HOME ?? '/root',
@@ -53,7 +55,7 @@ function run(project: string, state: string, uid: number, args: string[]): Promi
     SUDO_GID: String(uid),
     SUDO_USER: `user${uid}`,
   }
-  const child = spawn(process.execPath, [program, verb, '--state-dir', state, ...rest], {
+  const child = spawn(process.execPath, [program, ...verb, '--state-dir', state, ...rest], {
     cwd: project,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -90,6 +90,18 @@ describe('the network', () => {
     expect(status).toBe(120)
     const shown = await here.puzzlectl('diff', '--stat', (await branches())[0]?.id ?? '')
     expect(shown.out).toContain('> POST api.github.com/repos/a/b/issues (2 B)')
+    const id = (await branches())[0]?.id ?? ''
+    const [queued] = JSON.parse((await here.puzzlectl('queue', 'ls', '--json', id)).out)
+    expect(queued).toMatchObject({
+      method: 'POST',
+      url: 'https://api.github.com/repos/a/b/issues',
+      state: 'queued',
+    })
+    expect((await here.puzzlectl('queue', 'show', id, queued.id)).out).toContain(
+      'POST https://api.github.com/repos',
+    )
+    expect((await here.puzzlectl('queue', 'drop', id, queued.id)).status).toBe(0)
+    expect((await here.puzzlectl('diff', '--stat', id)).out).not.toContain('POST')
   })
 })
 

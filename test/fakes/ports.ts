@@ -195,6 +195,8 @@ function portsOf(world: FakeWorld): Ports {
       pending: async () => [],
       approve: async () => undefined,
       replay: async () => ({ sent: 0, problem: null }),
+      view: async () => [],
+      act: async () => ({ sent: 0, problem: null }),
     },
     audit: {
       record: async (kind) => {
