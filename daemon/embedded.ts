@@ -127,6 +127,9 @@ async function construct(
     collect: () => collect(committer, config),
   }
   const engine = LocalEngine.over(ports, stream, requester, () => undo.unwind())
+  const resumed = engine.resume(recovery.moves.flatMap(({ branch, landed }) => (landed ? [branch] : [])))
+  // The daemon serves meanwhile; a command has nobody to go on after it.
+  if (!canAsk) await resumed
   const reload = async (): Promise<void> => {
     await policy.gate.reload()
     await policy.judge.reload()

@@ -1,4 +1,5 @@
 import { closeSync, existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Outbox } from './agent/ports.ts'
 import type { BranchRecord } from './contract/branch.ts'
@@ -11,6 +12,7 @@ import { PuzzledError } from './lib/errors.ts'
 import { KeyLock } from './lib/key-lock.ts'
 import { BranchQueue } from './network/branch-queue.ts'
 import { type BranchNetwork, openNetwork } from './network/gate-network.ts'
+import { type RequestState, readLog } from './network/queue-record.ts'
 import { viewOf } from './network/queue-view.ts'
 import type { ReplayReport } from './network/replay.ts'
 import { checkRules } from './network/rule-check.ts'
@@ -19,6 +21,8 @@ interface Live {
   network: BranchNetwork
   namespace: number
 }
+
+const FINAL: ReadonlySet<RequestState> = new Set(['sent', 'dropped', 'skipped'])
 
 /** The networks of running branches, and the queues that branches leave behind. */
 export class NetworkParts implements Outbox {
@@ -96,6 +100,15 @@ export class NetworkParts implements Outbox {
       return undefined
     })
     return resultOf(report)
+  }
+
+  async resume(record: BranchRecord): Promise<QueueResult | null> {
+    // Only looked at: opening a queue writes, and most are finished.
+    const path = join(this.#directoryOf(record.id), 'queue', 'queue.log')
+    if (!existsSync(path)) return null
+    const { requests, damage } = readLog(await readFile(path))
+    const next = [...requests.values()].find(({ state }) => !FINAL.has(state))
+    return damage.length === 0 && next?.state === 'approved' ? this.replay(record) : null
   }
 
   /** Undefined where the branch never queued anything. One at a time: a queue has one owner. */

@@ -91,10 +91,11 @@ async function land(
         await ports.audit.record('commit', record.id, { commit, digest: changeset.digest, approval })
         await ports.gate.consume(changeset, commit)
         if (approval !== null) await ports.approvals.consume(approval, commit)
+        // Before INTENT, because recovery finishes what has one: exactly these are sent, even by another process.
+        await ports.outbox.approve(record, changeset.requests)
       },
       afterIntent: async () => {
         await ports.store.move(record.id, 'committing', 'the commit is decided and being applied')
-        await ports.outbox.approve(record, changeset.requests)
       },
     })
   } catch (error) {

@@ -30,6 +30,7 @@ import { finishBranch } from './finish.ts'
 import { forkBranch } from './fork.ts'
 import { outcomeOf } from './outcome.ts'
 import type { Ports } from './ports.ts'
+import { resumeRequests } from './resume.ts'
 import { revertCommit } from './revert.ts'
 import { changesetOf, reviewBranch } from './review.ts'
 import { RunningAgents } from './running.ts'
@@ -74,6 +75,13 @@ export class LocalEngine implements Engine {
   /** Branches whose agents were started by this process and have not ended. */
   running(): readonly string[] {
     return this.#shared.running.ids()
+  }
+
+  /** Once, after recovery: requests of commits that landed while nobody was there to send them. Never rejects. */
+  async resume(landed: readonly string[]): Promise<void> {
+    const records = await this.#ports.store.list().catch(() => [])
+    for (const record of records)
+      await this.#shared.locks.run(record.id, () => resumeRequests(this.#ports, record, landed))
   }
 
   async create(request: CreateRequest): Promise<BranchRecord> {

@@ -151,7 +151,7 @@ export interface Launcher {
 
 /** The requests that a branch made and that wait for its commit. */
 export interface Outbox {
-  /** What still waits for a decision; part of the changeset and of its digest. */
+  /** What would be sent after a commit; part of the changeset and of its digest. */
   pending(record: BranchRecord): Promise<readonly QueuedRequestSummary[]>
   /** Binds the decision to exactly these requests. Durable; the same requests may be approved again. */
   approve(record: BranchRecord, requests: readonly QueuedRequestSummary[]): Promise<void>
@@ -159,6 +159,8 @@ export interface Outbox {
   replay(record: BranchRecord): Promise<QueueResult>
   view(record: BranchRecord): Promise<readonly QueuedView[]>
   act(record: BranchRecord, request: string, action: QueueAction, why: string): Promise<QueueResult>
+  /** Like `replay` where one was interrupted; null where nothing waits, or where a person has to decide first. */
+  resume(record: BranchRecord): Promise<QueueResult | null>
 }
 
 /** Watches one agent until `stop`. */

@@ -10,6 +10,8 @@ export interface RecoveryMove {
   from: BranchState
   to: BranchState
   reason: string
+  /** The commit that it was in the middle of is in the bases now. */
+  landed: boolean
 }
 
 /** What a start found and did; shown to the operator and written to the audit log by the caller. */
@@ -52,12 +54,18 @@ async function recoverBranch(
     if (state !== 'discarding')
       await store.settle(id, 'discarding', 'it was not finished when the machine stopped')
     await store.discard(id)
-    return { branch: id, from: state, to: 'discarded', reason: 'its removal was finished after a restart' }
+    return {
+      branch: id,
+      from: state,
+      to: 'discarded',
+      reason: 'its removal was finished after a restart',
+      landed: false,
+    }
   }
   if (to === state) return null
   const reason = fate?.reason ?? 'puzzled was restarted'
   await store.settle(id, to, reason, changeFor(record, to, fate, now))
-  return { branch: id, from: state, to, reason }
+  return { branch: id, from: state, to, reason, landed: fate?.fate === 'committed' }
 }
 
 const landing = (state: BranchState): boolean =>

@@ -144,6 +144,8 @@ describe('the queue', () => {
     await expect(queue.approve(reviewed)).rejects.toMatchObject({ code: 'changed-since-review' })
     await queue.approve(queue.summaries())
     expect(queue.get(id).state).toBe('approved')
+    // If that commit is undone, the next one sends it too: it stays part of what is reviewed.
+    expect(queue.summaries().map((one) => one.id)).toEqual([id])
     await expect(queue.edit(id, { target: '/x' })).rejects.toMatchObject({ code: 'wrong-state' })
     await expect(queue.drop(id)).rejects.toMatchObject({ code: 'wrong-state' })
     expect((await queue.body(id)).toString()).toBe('after')

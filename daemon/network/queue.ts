@@ -176,10 +176,13 @@ export class RequestQueue {
     return { requests: this.#requests.size, bytes: this.#bytes }
   }
 
-  /** What the changeset carries: everything that still waits for a decision. */
+  /**
+   * What the changeset carries: everything that would be sent after its commit. What an earlier commit approved, but
+   * did not land, is sent with the next one: it must be in its digest.
+   */
   summaries(): readonly QueuedRequestSummary[] {
     return this.list()
-      .filter((one) => one.state === 'queued')
+      .filter(({ state }) => state === 'queued' || state === 'approved')
       .map((one) => summaryOf(one))
   }
 

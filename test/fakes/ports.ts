@@ -197,6 +197,7 @@ function portsOf(world: FakeWorld): Ports {
       replay: async () => ({ sent: 0, problem: null }),
       view: async () => [],
       act: async () => ({ sent: 0, problem: null }),
+      resume: async () => null,
     },
     audit: {
       record: async (kind) => {

@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { expect, it } from 'vitest'
+import { branchRecord } from '../test/fakes/branch-record.ts'
+import { RequestQueue } from './network/queue.ts'
+import type { RequestState } from './network/queue-record.ts'
+import { NetworkParts } from './network-parts.ts'
+
+const ID = '23456789bc'
+const REQUEST = {
+  method: 'POST',
+  scheme: 'https',
+  host: 'api.test',
+  port: 443,
+  target: '/',
+  headers: [],
+  rule: 'r',
+} as const
+
+class CountingParts extends NetworkParts {
+  replays = 0
+  override async replay(): Promise<{ sent: number; problem: string | null }> {
+    this.replays++
+    return { sent: 1, problem: null }
+  }
+}
+
+/** A branch whose queue holds requests that went these ways. */
+async function resumeAfter(...ways: (readonly RequestState[])[]): Promise<number> {
+  const directory = mkdtempSync(join(tmpdir(), 'network-parts-'))
+  try {
+    const queue = await RequestQueue.open(join(directory, 'queue'))
+    for (const way of ways) {
+      const { id } = await queue.add(REQUEST, await queue.spool(Readable.from([])))
+      for (const state of way) await queue.move(id, state)
+    }
+    await queue.close()
+    const parts = new CountingParts(
+      () => directory,
+      () => undefined,
+    )
+    await parts.resume(branchRecord(ID, { state: 'committed' }))
+    return parts.replays
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+it('an interrupted replay goes on where nobody has to decide first', async () => {
+  const sent = ['approved', 'sending', 'sent'] as const
+  expect(await resumeAfter(['approved'])).toBe(1)
+  expect(await resumeAfter(sent, ['approved'], ['approved'])).toBe(1)
+  expect(await resumeAfter()).toBe(0)
+  expect(await resumeAfter([], ['approved'])).toBe(0)
+  expect(await resumeAfter(sent, sent)).toBe(0)
+  expect(await resumeAfter(['approved', 'failed'], ['approved'])).toBe(0)
+  // It had left when the process died: whether it arrived nobody knows.
+  expect(await resumeAfter(['approved', 'sending'], ['approved'])).toBe(0)
+})
