@@ -59,6 +59,8 @@ export interface CommitContext {
   lockBase: (dir: Dir, path: string) => void
   access: Access
   sources: Sources
+  /** What earlier parts of the branch landed, and when: see `ownLandings`. */
+  landings?: ReadonlyMap<string, bigint>
   /** Compares the layers with what was approved, once nothing can write to them any more. */
   recheck?: () => void
 }

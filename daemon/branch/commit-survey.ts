@@ -7,6 +7,7 @@ import type { CommitContext, CommitJob } from './commit-context.ts'
 import type { CommitPlan, PlannedOperation } from './commit-plan.ts'
 import { conflictError, conflictOf, type Found } from './conflict.ts'
 import { splitPath } from './journal/format.ts'
+import { landingKey } from './own-landings.ts'
 
 /** What the base holds at the targets of the operations, as the journal will record it. */
 export interface Surveyed {
@@ -68,7 +69,8 @@ function compare(
     const at = dirs.open(change.base, parent)
     onExpectedMount(context, job, change, at.dir)
     const target = context.disk.stat(at.dir, name)
-    const message = conflictOf(change, lookCloser(context, at.dir, name, change, target), job.forkedAtNs)
+    const since = context.landings?.get(landingKey(change.base, change.path)) ?? job.forkedAtNs
+    const message = conflictOf(change, lookCloser(context, at.dir, name, change, target), since)
     if (message !== null) collisions.push({ path: change.path, message })
     return { parent: at.ino, target }
   } catch (error) {

@@ -7,6 +7,7 @@ import { LayerSources } from './commit-sources.ts'
 import type { DiffJob } from './diff-job.ts'
 import { unpackChanges } from './journal/changes.ts'
 import { KernelDisk } from './kernel-disk.ts'
+import { ownLandings } from './own-landings.ts'
 import { recoverCommits } from './recover.ts'
 import type { CommitFate } from './recovery-plan.ts'
 import { type Collected, collectCommits, type Retention } from './retention.ts'
@@ -24,6 +25,8 @@ export interface LandCall {
   diff: DiffJob
   /** Of the reviewed changes without the queued requests. */
   filesDigest: string
+  /** A part of this branch has landed before. */
+  hasLanded: boolean
 }
 
 export interface RevertCall {
@@ -52,7 +55,7 @@ const hooksOf = (ask: Ask): JobHooks => ({
 })
 
 serveCalls({
-  async land({ store, job, packed, diff, filesDigest }: LandCall, ask): Promise<Landed> {
+  async land({ store, job, packed, diff, filesDigest, hasLanded }: LandCall, ask): Promise<Landed> {
     const sources = new LayerSources(
       new KernelDisk(),
       diff.bases.map(({ uppers }) => uppers),
@@ -60,7 +63,11 @@ serveCalls({
     const changes = packed.flatMap(unpackChanges)
     const recheck = (): void => requireApproved(diff, changes, filesDigest, job.part)
     try {
-      const context = { ...kernelContext(store, job.requester, sources), recheck }
+      const context = {
+        ...kernelContext(store, job.requester, sources),
+        recheck,
+        ...(hasLanded ? { landings: ownLandings(new KernelDisk(), `${store}/journal`, job.branch) } : {}),
+      }
       return await land(context, { ...job, changes }, hooksOf(ask))
     } finally {
       sources.close()

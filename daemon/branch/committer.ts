@@ -53,11 +53,12 @@ export class WorkerCommitter {
         reverts: null,
         requester: record.requester,
         at: this.#now().toISOString(),
-        forkedAtNs: forkOf(record),
+        forkedAtNs: BigInt(Date.parse(record.createdAt)) * NS_PER_MS,
         allowSetuid: record.profile.resolved.gate.allowSetuid,
         bases: record.bases.map(({ path, dev }) => ({ path, dev })),
       },
       packed: [...packChanges(changeset.changes)],
+      hasLanded: record.commit !== null,
     }
     return (await this.#call('land', call, call.job.commit, answererOf(hooks))) as Landed
   }
@@ -112,10 +113,6 @@ export class WorkerCommitter {
 }
 
 const NS_PER_MS = 1_000_000n
-
-/** After a part of the branch was committed the base has our own changes in it: those are no conflict. */
-const forkOf = ({ createdAt, commit }: BranchRecord): bigint =>
-  BigInt(Date.parse(commit === null ? createdAt : commit.at)) * NS_PER_MS
 
 const answererOf =
   (hooks: JobHooks): Answerer =>

@@ -72,7 +72,8 @@ export class KillGround {
       allowSetuid: false,
       bases: [{ path: this.base, dev: statSync(this.base).dev }],
     }
-    return { store: this.store, job, packed: [...packChanges(changes)], diff: this.diff, filesDigest: digest }
+    const packed = [...packChanges(changes)]
+    return { store: this.store, job, packed, diff: this.diff, filesDigest: digest, hasLanded: false }
   }
 
   /** Runs a call in a process of its own that dies at the failpoint. Null when it did. */
