@@ -14,12 +14,13 @@ const ASCII = /^[ -~]*$/
 
 /**
  * The form in which names are compared with the catalogue: whatever two spellings some file system or program takes
- * for one name fold to the same text. Upper before lower, so that ß, ſ, ı and K fold with their relatives.
+ * for one name fold to the same text. Upper before lower, so that ß, ſ, ı and K fold with their relatives, and lower
+ * before that, because ẞ is a capital already.
  */
 export function fold(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase()
   const bare = text.normalize('NFKC').replace(INVISIBLE, '')
-  return bare.toUpperCase().toLowerCase().normalize('NFKC').replace(INVISIBLE, '')
+  return bare.toLowerCase().toUpperCase().toLowerCase().normalize('NFKC').replace(INVISIBLE, '')
 }
 
 export const isDeceptive = (text: string): boolean => !ASCII.test(text) && DECEPTIVE.test(text)

@@ -212,6 +212,7 @@ describe('folding', () => {
     ])
       expect(fold(spelling), JSON.stringify(spelling)).toBe('.git')
     expect(fold('maKe\u017file')).toBe('makesile')
+    expect(fold('gro\u1e9e')).toBe('gross')
     expect(fold('\u212aubeconfig')).toBe('kubeconfig')
   })
 })
