@@ -99,7 +99,7 @@ async function construct(
   undo.push('close the audit log', () => log.close())
   for (const move of recovery.moves) await log.append('recovered', move.branch, { ...move })
   const differ = new LayerDiffer(files)
-  const policy = await openPolicy(root, differ)
+  const policy = await openPolicy(root, differ, canAsk)
   undo.push('end the policy workers', () => policy.gate.close())
   const ports: Ports = {
     store: announcing(files, events, { now }),
@@ -203,7 +203,7 @@ const budgeting = (canAsk: boolean, network: NetworkParts): Budgeting => ({
   },
 })
 
-async function openPolicy(root: string, differ: LayerDiffer) {
+async function openPolicy(root: string, differ: LayerDiffer, canAsk: boolean) {
   const directory = join(root, 'policy')
   for (const folder of ['approvals', 'decisions', 'decisions/inputs'])
     await mkdir(join(directory, folder), { recursive: true, mode: 0o700 })
@@ -214,6 +214,8 @@ async function openPolicy(root: string, differ: LayerDiffer) {
   )
   const decisions = new DecisionLog(nodeFiles, join(directory, 'decisions'))
   const gate = new PolicyGate({
+    // One command judges one changeset; a daemon keeps the default, a warm pool.
+    ...(canAsk ? {} : { limits: { workers: 1 } }),
     sources: () => policySources(),
     contents: contentsOf(differ),
     judge: (...args) => judge.judge(...args),

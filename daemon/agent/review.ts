@@ -2,6 +2,7 @@ import type { BranchRecord } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
 import type { Finding, Verdict } from '../contract/verdict.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import { isEmpty } from './outcome.ts'
 import type { Ports } from './ports.ts'
 
 export interface Reviewed {
@@ -22,7 +23,9 @@ export async function reviewBranch(ports: Ports, id: string): Promise<Reviewed> 
   const record = await ports.store.move(id, 'reviewing', 'the changes are being judged')
   try {
     const changeset = await changesetOf(ports, record)
-    const verdict = await judge(ports, record, changeset)
+    const verdict = isEmpty(changeset)
+      ? nothingToJudge(record, changeset)
+      : await judge(ports, record, changeset)
     const judged = await ports.store.update(id, { digest: changeset.digest, verdict })
     await ports.audit.record('verdict', id, {
       digest: changeset.digest,
@@ -47,6 +50,20 @@ export async function reviewBranch(ports: Ports, id: string): Promise<Reviewed> 
     throw error
   }
 }
+
+/** Nothing would become real, so no policy is asked: starting one would be most of the time of a run. */
+const nothingToJudge = (record: BranchRecord, { digest }: Changeset): Verdict => ({
+  kind: 'allow',
+  digest,
+  tier: 'auto',
+  deny: [],
+  hold: [],
+  warn: [],
+  obligations: [],
+  policies: [],
+  durationMs: 0,
+  shadow: record.profile.resolved.enforce === 'shadow',
+})
 
 /** Everything that the branch would make real: its files and its requests, under one digest. */
 export async function changesetOf(ports: Ports, record: BranchRecord): Promise<Changeset> {
