@@ -1,5 +1,5 @@
 // `npm test`: everything that this machine can run, in one command, on a fresh Debian with only Node and npm.
-//   npm test [-- TIER...]           the named tiers only (unit crash root escape e2e; vm only inside the VM)
+//   npm test [-- TIER... FILE...]   the named tiers only, and of them only the files whose path begins so (unit crash root escape e2e; vm only inside the VM)
 //   PUZZLED_MUST_RUN=1|TIER,TIER    a skip in these tiers is a failure
 // The last line is `N passed, N failed, N skipped`. The VM tier is a command of its own: `npm run test:vm`.
 import { spawnSync } from 'node:child_process'
@@ -58,14 +58,14 @@ function planTiers(names) {
   return { run, skipped }
 }
 
-function runVitest(tiers) {
+function runVitest(tiers, files) {
   const dir = mkdtempSync(join(tmpdir(), 'puzzled-test-'))
   const results = join(dir, 'results.jsonl')
   const projects = tiers.flatMap((name) => ['--project', name])
   const reporters = ['--reporter=default', '--reporter=./test/tier/reporter.ts']
   const run = spawnSync(
     process.execPath,
-    ['node_modules/vitest/vitest.mjs', 'run', '--passWithNoTests', ...projects, ...reporters],
+    ['node_modules/vitest/vitest.mjs', 'run', '--passWithNoTests', ...projects, ...reporters, ...files],
     {
       cwd: root,
       stdio: 'inherit',
@@ -95,7 +95,8 @@ function printSkips(skipped) {
   }
 }
 
-const wanted = process.argv.slice(2)
+const files = process.argv.slice(2).filter((word) => word.startsWith('test/'))
+const wanted = process.argv.slice(2).filter((word) => !files.includes(word))
 const unknown = wanted.filter((name) => !(name in TIERS))
 if (unknown.length > 0) {
   console.error(`Unknown tier ${unknown.join(', ')}; there are ${Object.keys(TIERS).join(', ')}`)
@@ -107,7 +108,7 @@ const { packages } = JSON.parse(readFileSync(`${root}test/packages.json`, 'utf8'
 if (process.env.PUZZLED_VM === undefined)
   installMissing(packages.filter((entry) => entry.needs.some((name) => tiers.includes(name))))
 const { run, skipped } = planTiers(tiers)
-const { status, results } = run.length > 0 ? runVitest(run) : { status: 0, results: [] }
+const { status, results } = run.length > 0 ? runVitest(run, files) : { status: 0, results: [] }
 const all = [...results, ...skipped]
 const count = (state) => all.filter((line) => line.state === state).length
 
