@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import type { Requester } from '../daemon/contract/branch.ts'
+import { PuzzledError } from '../daemon/lib/errors.ts'
 
 /**
  * Who asks. Under sudo that is the person who typed it, not root: a path is only committed if that person could
@@ -11,6 +12,10 @@ export function requester(env: NodeJS.ProcessEnv = process.env): Requester {
   const sudo = Number(env.SUDO_UID)
   if (uid === 0 && Number.isInteger(sudo) && sudo > 0) {
     const gid = Number(env.SUDO_GID)
+    if (env.SUDO_GID === undefined || !Number.isInteger(gid) || gid < 0)
+      throw new PuzzledError('usage', 'SUDO_UID is set and SUDO_GID is no group', {
+        hint: 'sudo sets both. To act as root itself: env -u SUDO_UID puzzlectl …',
+      })
     const name = env.SUDO_USER ?? String(sudo)
     return { uid: sudo, gid, groups: groupsOf(name, gid), name }
   }

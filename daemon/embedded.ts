@@ -88,15 +88,21 @@ async function construct(
   const root = directory.path
   const stream = new EventStream()
   const events = { publish: (event: Parameters<EventStream['publish']>[0]) => stream.publish(event) }
+  const complain = (branch: string) => (error: unknown) =>
+    events.publish({ kind: 'warning', branch, time: now().toISOString(), message: String(error) })
   const files = new FileBranchStore(root, nodeFiles, now)
   const committer = new WorkerCommitter({ root, directory: (id) => files.directory(id) }, now)
   undo.push('end the commit workers', () => committer.close())
   const network = new NetworkParts((id) => files.directory(id), events.publish)
   undo.push('close the networks', () => network.closeAll())
   const launcher = new Launcher({ network: ({ record }) => network.open(record) })
-  const recovery = await recover(files, committer, launcher)
+  const unswept: { branch: string; message: string }[] = []
+  const recovery = await recover(files, committer, launcher, (branch, error) =>
+    unswept.push({ branch, message: String(error) }),
+  )
   const log = await AuditLog.open(join(root, 'audit'), { now })
   undo.push('close the audit log', () => log.close())
+  for (const { branch, message } of unswept) await log.append('unswept', branch, { message })
   for (const move of recovery.moves) await log.append('recovered', move.branch, { ...move })
   const differ = new LayerDiffer(files)
   const policy = await openPolicy(root, differ, canAsk)
@@ -111,7 +117,7 @@ async function construct(
       consume: (...args) => policy.judge.consume(...args),
     },
     approvals: policy.approvals,
-    launcher: withNetwork(launcher, network),
+    launcher: withNetwork(launcher, network, complain),
     budgets: budgeting(canAsk, network),
     outbox: network,
     audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
@@ -138,26 +144,36 @@ async function construct(
 }
 
 /** Journals first: they decide. Then the processes of branches that nobody watches any more, then the records. */
-async function recover(
+export async function recover(
   store: FileBranchStore,
-  committer: WorkerCommitter,
-  launcher: Launcher,
+  committer: Pick<WorkerCommitter, 'recover'>,
+  launcher: Pick<Launcher, 'sweep'>,
+  unswept: (branch: string, error: unknown) => void,
 ): Promise<RecoveryReport> {
   const commits = await committer.recover()
   for (const { id, state } of await store.list())
-    if (state === 'running' || state === 'frozen' || state === 'preparing') await launcher.sweep(id)
+    if (state === 'running' || state === 'frozen' || state === 'preparing')
+      // A process that cannot be ended keeps its own branch from being judged (a review sweeps again), not the store shut.
+      await launcher.sweep(id).catch((error: unknown) => unswept(id, error))
   return recoverBranches(store, commits, now())
 }
 
 /** The network of a branch lives exactly as long as its agent. */
-const withNetwork = (launcher: Launcher, network: NetworkParts): Ports['launcher'] => ({
+const withNetwork = (
+  launcher: Launcher,
+  network: NetworkParts,
+  complain: (branch: string) => (error: unknown) => void,
+): Ports['launcher'] => ({
   start: async (request) => {
     try {
       const agent = await launcher.start(request)
-      const exited = agent.exited.finally(() => network.close(request.record.id))
+      const exited = agent.exited.then(async (exit) => {
+        await network.close(request.record.id).catch(complain(request.record.id))
+        return exit
+      })
       return { ...delegate(agent), exited }
     } catch (error) {
-      await network.close(request.record.id)
+      await network.close(request.record.id).catch(complain(request.record.id))
       throw error
     }
   },

@@ -48,6 +48,28 @@ async function resumeAfter(...ways: (readonly RequestState[])[]): Promise<number
   }
 }
 
+it('a request that is skipped lets the others out only where a commit landed', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'network-parts-'))
+  try {
+    const queue = await RequestQueue.open(join(directory, 'queue'))
+    const ids: string[] = []
+    for (let n = 0; n < 2; n++) ids.push((await queue.add(REQUEST, await queue.spool(Readable.from([])))).id)
+    // A commit approved them and was undone.
+    await queue.approve(queue.summaries())
+    await queue.close()
+    const parts = new NetworkParts(
+      () => directory,
+      () => undefined,
+    )
+    await parts.act(branchRecord(ID, { state: 'stopped' }), ids[0] ?? '', 'skip', 'not wanted')
+    const after = await RequestQueue.open(join(directory, 'queue'))
+    expect(after.list().map(({ state }) => state)).toEqual(['skipped', 'approved'])
+    await after.close()
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+})
+
 it('an interrupted replay goes on where nobody has to decide first', async () => {
   const sent = ['approved', 'sending', 'sent'] as const
   expect(await resumeAfter(['approved'])).toBe(1)

@@ -95,8 +95,10 @@ export class NetworkParts implements Outbox {
   async act(record: BranchRecord, request: string, action: QueueAction, why: string): Promise<QueueResult> {
     const report = await this.#withQueue(record, async (queue) => {
       if (action === 'resume') return queue.resume(request)
-      if (action === 'skip') return queue.skip(request, why)
-      await queue.queue.drop(request)
+      // Behind a skipped request the others are sent; where no commit landed, nothing may be.
+      if (action === 'skip' && record.commit !== null) return queue.skip(request, why)
+      if (action === 'skip') await queue.queue.move(request, 'skipped', why)
+      else await queue.queue.drop(request)
       return undefined
     })
     return resultOf(report)

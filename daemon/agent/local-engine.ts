@@ -35,7 +35,7 @@ import { revertCommit } from './revert.ts'
 import { changesetOf, reviewBranch } from './review.ts'
 import { RunningAgents } from './running.ts'
 import { extendBudget, freezeBranch, signalBranch, thawBranch } from './signal.ts'
-import { startAgent } from './start.ts'
+import { reclaim, startAgent } from './start.ts'
 
 interface Shared {
   ports: Ports
@@ -204,7 +204,10 @@ export class LocalEngine implements Engine {
 
   async #on<Result>(text: string, work: (id: string) => Promise<Result>): Promise<Result> {
     const id = await this.#ports.store.resolve(text)
-    return this.#shared.locks.run(id, () => work(id))
+    return this.#shared.locks.run(id, async () => {
+      await reclaim(this.#ports, this.#shared.running, id)
+      return work(id)
+    })
   }
 }
 

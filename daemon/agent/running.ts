@@ -11,6 +11,7 @@ interface Entry {
 /** The agents that this process has started. A branch that is `running` in the store and not here belongs to nobody. */
 export class RunningAgents {
   readonly #entries = new Map<string, Entry>()
+  readonly #starting = new Set<string>()
 
   add(id: string, agent: RunningAgent, watch: BudgetWatch, stopped: Promise<AgentExit>): void {
     this.#entries.set(id, { agent, watch, stopped })
@@ -18,6 +19,20 @@ export class RunningAgents {
       this.#entries.delete(id)
     }
     stopped.then(remove, remove)
+  }
+
+  /** From before it is on record as running until it is here or has failed. */
+  async starting<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
+    this.#starting.add(id)
+    try {
+      return await work()
+    } finally {
+      this.#starting.delete(id)
+    }
+  }
+
+  knows(id: string): boolean {
+    return this.#entries.has(id) || this.#starting.has(id)
   }
 
   find(id: string): RunningAgent | undefined {

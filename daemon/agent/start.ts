@@ -21,28 +21,39 @@ export async function startAgent(
 ): Promise<{ agent: RunningAgent; exited: Promise<AgentExit> }> {
   const mounts = await ports.layers.mounts(record)
   await ports.audit.record('start', record.id, { command: record.command, cwd: record.cwd })
-  const moved = await ports.store.move(record.id, 'running', 'the agent runs')
-  const agent = await launchOrAbandon(ports, moved, mounts, request)
+  const agent = await running.starting(record.id, async () => {
+    const moved = await ports.store.move(record.id, 'running', 'the agent runs')
+    return launchOrAbandon(ports, moved, mounts, request)
+  })
   const { budgets } = record.profile.resolved
   const atLimit = ports.budgets.atLimit(budgets.atLimit)
   const grants = [...record.grants, ...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
-  await ports.store.update(record.id, { grants })
   const watch = ports.budgets.watch(record.id, { ...budgets, atLimit }, agent, budgetHooks(ports, record.id))
   const exited = agent.exited.then(async (exit) => {
-    await watch.stop()
+    // Whatever else fails: that the agent ended is recorded.
+    await watch.stop().catch((error: unknown) => warn(ports, record.id, `Its meter did not stop: ${error}`))
     return recordExit(ports, record.id, exit)
   })
   running.add(record.id, agent, watch, exited)
+  try {
+    await ports.store.update(record.id, { grants })
+  } catch (error) {
+    // What the kernel granted must be on record: without it the agent does not go on.
+    await agent.kill('signal')
+    await Promise.allSettled([exited])
+    throw error
+  }
   return { agent, exited }
 }
+
+const warn = (ports: Ports, branch: string, message: string): void =>
+  ports.events.publish({ kind: 'warning', branch, time: ports.clock.now().toISOString(), message })
 
 const limitGrant = (wished: string, granted: string): Grant[] =>
   wished === granted ? [] : [{ what: 'budget at its limit', requested: wished, granted, full: false }]
 
 /** A crossing is an event; standing still is a state, put on record like any other. */
 function budgetHooks(ports: Ports, id: string): BudgetHooks {
-  const warn = (message: string): void =>
-    ports.events.publish({ kind: 'warning', branch: id, time: ports.clock.now().toISOString(), message })
   return {
     crossed: (budget, used, limit, percent) =>
       ports.events.publish({
@@ -55,11 +66,11 @@ function budgetHooks(ports: Ports, id: string): BudgetHooks {
         percent,
       }),
     exceeded: (message, action) => {
-      warn(message)
+      warn(ports, id, message)
       if (action === 'kill') return
       ports.store
         .move(id, 'frozen', message)
-        .catch((error: unknown) => warn(`The freeze is not on record: ${error}`))
+        .catch((error: unknown) => warn(ports, id, `The freeze is not on record: ${error}`))
     },
   }
 }
@@ -83,12 +94,34 @@ async function launchOrAbandon(
     })
   } catch (error) {
     // Nothing ran, so nothing is in the layers: the branch is not worth keeping.
-    await ports.launcher.sweep(record.id)
-    await ports.store.move(record.id, 'stopped', 'the agent could not be started')
-    await ports.store.move(record.id, 'discarding', 'the agent could not be started')
-    await ports.store.discard(record.id)
+    await abandon(ports, record.id).catch((left: unknown) =>
+      warn(ports, record.id, `It is still there: ${left}`),
+    )
     throw error
   }
+}
+
+async function abandon(ports: Ports, id: string): Promise<void> {
+  await ports.launcher.sweep(id)
+  await ports.store.move(id, 'stopped', 'the agent could not be started')
+  await ports.store.move(id, 'discarding', 'the agent could not be started')
+  await ports.store.discard(id)
+}
+
+/**
+ * Nobody but this process runs agents of its store. A branch that is on record as running and is not run here has lost
+ * the record of its end (a full disk): what it wrote is kept, and counts as what a failed agent left.
+ */
+export async function reclaim(ports: Ports, running: RunningAgents, id: string): Promise<void> {
+  const record = await ports.store.read(id)
+  if ((record.state !== 'running' && record.state !== 'frozen') || running.knows(id)) return
+  await ports.launcher.sweep(id)
+  const endedAt = ports.clock.now().toISOString()
+  const use = { cpuUserMs: 0, cpuSystemMs: 0, maxRssBytes: 0 }
+  await recordExit(ports, id, {
+    ...{ code: null, signal: 'SIGKILL', cause: 'daemon-restart' },
+    ...{ startedAt: record.updatedAt, endedAt, ...use },
+  })
 }
 
 async function recordExit(ports: Ports, id: string, exit: AgentExit): Promise<AgentExit> {

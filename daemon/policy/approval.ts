@@ -105,7 +105,12 @@ export function decide(
   why: string,
   now: Date,
 ): Approval {
-  if (approval.consumed !== null) refuse(approval, `commit ${approval.consumed.commit} has used it`)
+  if (approval.consumed !== null)
+    refuse(
+      approval,
+      `commit ${approval.consumed.commit} has used it, whether it landed or not`,
+      `Have the branch judged again: puzzlectl review ${approval.branch}`,
+    )
   if (isExpired(approval, now))
     refuse(approval, `the request expired at ${approval.expiresAt}`, 'Have the branch judged again.')
   if (kind === 'approve' && progress(approval).rejected)

@@ -287,7 +287,11 @@ function fakeLauncher(world: FakeWorld): Launcher {
         grants: [{ what: 'landlock', requested: '7', granted: '7', full: true }],
         exited,
         signal: async () => ({ terminated: 1, survivors: 0 }),
-        kill: async () => ({ terminated: 1, survivors: 0 }),
+        kill: async () => {
+          world.log.push('kill')
+          world.endAgent?.()
+          return { terminated: 1, survivors: 0 }
+        },
         readings: () => ({}),
         setExecLimit: () => undefined,
         freeze: async () => {

@@ -4,13 +4,29 @@ import { LocalEngine } from '../../daemon/agent/local-engine.ts'
 import type { CommitHooks } from '../../daemon/agent/ports.ts'
 import { FileBranchStore } from '../../daemon/branch/store.ts'
 import { recoverBranches } from '../../daemon/branch/store-recovery.ts'
+import type { RunRequest } from '../../daemon/contract/engine.ts'
 import type { BranchState } from '../../daemon/contract/states.ts'
+import { recover } from '../../daemon/embedded.ts'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { ModelDisk } from '../fakes/model-disk.ts'
 import { ModelFiles } from '../fakes/model-files.ts'
 import { type FakeWorld, fakeWorld, REQUESTER } from '../fakes/ports.ts'
 
 const NOW = new Date('2026-01-02T00:00:00.000Z')
+
+const RUN: RunRequest = {
+  bases: ['/base'],
+  profile: 'fixture',
+  name: null,
+  afterwards: 'gate',
+  command: ['true'],
+  cwd: '/base',
+  requester: REQUESTER,
+  budgets: {},
+  environment: {},
+  setEnvironment: {},
+  stdio: { kind: 'pipes' },
+}
 
 /** The use cases over the store that refuses what the lifecycle does not have; everything else is a fake. */
 async function makeEngine(change: (world: FakeWorld) => void) {
@@ -21,19 +37,7 @@ async function makeEngine(change: (world: FakeWorld) => void) {
   world.ports.store = store
   change(world)
   const engine = LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)
-  const session = await engine.run({
-    bases: ['/base'],
-    profile: 'fixture',
-    name: null,
-    afterwards: 'gate',
-    command: ['true'],
-    cwd: '/base',
-    requester: REQUESTER,
-    budgets: {},
-    environment: {},
-    setEnvironment: {},
-    stdio: { kind: 'pipes' },
-  })
+  const session = await engine.run(RUN)
   return { engine, store, world, files, id: session.id }
 }
 
@@ -115,5 +119,54 @@ describe('a disk that takes no record', () => {
     await expect(engine.discard(id)).rejects.toMatchObject({ code: 'no-space' })
     world.ports.audit.record = record
     expect((await engine.discard(id)).state).toBe('discarded')
+  })
+})
+
+describe('an agent', () => {
+  it('does not go on when what it was granted cannot be put on record', async () => {
+    const world = fakeWorld()
+    world.holdAgent = true
+    const { update } = world.ports.store
+    world.ports.store.update = async (id, change) => {
+      if (change.grants !== undefined) throw new PuzzledError('no-space', 'full')
+      return update(id, change)
+    }
+    const engine = LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)
+    await expect(engine.run(RUN)).rejects.toMatchObject({ code: 'no-space' })
+    expect(world.log).toContain('kill')
+    expect([...world.records.values()].map(({ state }) => state)).toEqual(['stopped'])
+  })
+
+  it('that filled the disk can be reviewed when there is room again, and waits for a person', async () => {
+    const full = { is: true }
+    const { engine, files, world, id } = await makeEngine((made) => {
+      made.holdAgent = true
+    })
+    const { writeRecord } = ModelFiles.prototype
+    files.writeRecord = async (path, bytes) => {
+      if (full.is) throw Object.assign(new Error('full'), { code: 'ENOSPC' })
+      await writeRecord.call(files, path, bytes)
+    }
+    const ended = engine.finish(id)
+    world.endAgent?.()
+    await expect(ended).rejects.toMatchObject({ code: 'no-space' })
+    full.is = false
+    expect((await engine.show(id)).state).toBe('running')
+    expect((await engine.commit(id)).state).toBe('held')
+  })
+})
+
+describe('opening a store', () => {
+  it('is not prevented by a process of one branch that cannot be ended', async () => {
+    const { store, id } = await makeEngine((made) => {
+      made.holdAgent = true
+    })
+    const unswept: string[] = []
+    const sweep = async (): Promise<void> => {
+      throw new PuzzledError('stuck', '1 process cannot be ended')
+    }
+    await recover(store, { recover: async () => [] }, { sweep }, (branch) => unswept.push(branch))
+    expect(unswept).toEqual([id])
+    expect((await store.read(id)).state).toBe('stopped')
   })
 })
