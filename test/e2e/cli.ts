@@ -44,7 +44,17 @@ export function workplace(): Workplace {
   }
 }
 
-function run(project: string, state: string, uid: number, args: string[]): Promise<Ended> {
+const run = (project: string, state: string, uid: number, args: string[]): Promise<Ended> =>
+  begin(project, state, uid, args).ended
+
+/** A command that runs until it ends or is killed. */
+export function begin(
+  project: string,
+  state: string,
+  uid: number,
+  args: string[],
+  failpoints = '',
+): { kill(): void; ended: Promise<Ended> } {
   // Options go behind the verb, and behind the second word of verbs that have one.
   const words = args[0] === 'queue' ? 2 : 1
   const [verb, rest] = [args.slice(0, words), args.slice(words)]
@@ -54,6 +64,7 @@ function run(project: string, state: string, uid: number, args: string[]): Promi
     SUDO_UID: String(uid),
     SUDO_GID: String(uid),
     SUDO_USER: `user${uid}`,
+    PUZZLED_FAILPOINTS: failpoints,
   }
   const child = spawn(process.execPath, [program, ...verb, '--state-dir', state, ...rest], {
     cwd: project,
@@ -68,8 +79,10 @@ function run(project: string, state: string, uid: number, args: string[]): Promi
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     err += text
   })
-  return new Promise((resolve, reject) => {
+  const ended = new Promise<Ended>((resolve, reject) => {
     child.on('error', reject)
-    child.on('close', (status) => resolve({ status, out, err }))
+    // Not "close": what a killed command leaves running may hold its output.
+    child.on(failpoints === '' ? 'close' : 'exit', (status) => resolve({ status, out, err }))
   })
+  return { kill: () => child.kill('SIGKILL'), ended }
 }
