@@ -90,20 +90,15 @@ async function construct(
   const events = { publish: (event: Parameters<EventStream['publish']>[0]) => stream.publish(event) }
   const complain = (branch: string) => (error: unknown) =>
     events.publish({ kind: 'warning', branch, time: now().toISOString(), message: String(error) })
-  const files = new FileBranchStore(root, nodeFiles, now)
+  // A command has no time to remove what was discarded: that is left to `gc`.
+  const emptyTrash = canAsk ? () => void committer.emptyTrash().catch(complain('')) : undefined
+  const files = new FileBranchStore(root, nodeFiles, now, emptyTrash)
   const committer = new WorkerCommitter({ root, directory: (id) => files.directory(id) }, now)
   undo.push('end the commit workers', () => committer.close())
   const network = new NetworkParts((id) => files.directory(id), events.publish)
   undo.push('close the networks', () => network.closeAll())
   const launcher = new Launcher({ network: ({ record }) => network.open(record) })
-  const unswept: { branch: string; message: string }[] = []
-  const recovery = await recover(files, committer, launcher, (branch, error) =>
-    unswept.push({ branch, message: String(error) }),
-  )
-  const log = await AuditLog.open(join(root, 'audit'), { now })
-  undo.push('close the audit log', () => log.close())
-  for (const { branch, message } of unswept) await log.append('unswept', branch, { message })
-  for (const move of recovery.moves) await log.append('recovered', move.branch, { ...move })
+  const { recovery, log } = await recoverOnRecord(root, { files, committer, launcher }, undo)
   const differ = new LayerDiffer(files)
   const policy = await openPolicy(root, differ, canAsk)
   undo.push('end the policy workers', () => policy.gate.close())
@@ -141,6 +136,23 @@ async function construct(
     await policy.judge.reload()
   }
   return { engine, recovery, reload, audit: ports.audit.record }
+}
+
+/** The log opens when the store is what it says; then it is told what was found. */
+async function recoverOnRecord(
+  root: string,
+  parts: { files: FileBranchStore; committer: WorkerCommitter; launcher: Launcher },
+  undo: UndoStack,
+): Promise<{ recovery: RecoveryReport; log: AuditLog }> {
+  const unswept: { branch: string; message: string }[] = []
+  const recovery = await recover(parts.files, parts.committer, parts.launcher, (branch, error) =>
+    unswept.push({ branch, message: String(error) }),
+  )
+  const log = await AuditLog.open(join(root, 'audit'), { now })
+  undo.push('close the audit log', () => log.close())
+  for (const { branch, message } of unswept) await log.append('unswept', branch, { message })
+  for (const move of recovery.moves) await log.append('recovered', move.branch, { ...move })
+  return { recovery, log }
 }
 
 /** Journals first: they decide. Then the processes of branches that nobody watches any more, then the records. */

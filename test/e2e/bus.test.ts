@@ -45,6 +45,12 @@ describe('through the daemon', () => {
     expect(readdirSync(here.project)).toEqual([])
   })
 
+  it('removes what was discarded in the background', async () => {
+    await sh('echo a > a.txt', '--then', 'hold', '--name', 'gone')
+    expect((await here.puzzlectl(developer, 'discard', 'gone')).status).toBe(0)
+    await expect.poll(() => readdirSync(join(here.state, 'trash')), { timeout: 10_000 }).toEqual([])
+  })
+
   it('ends like a shell and passes the status of the agent on', async () => {
     expect((await sh('exit 7')).status).toBe(7)
     expect((await sh('kill -TERM $$')).status).toBe(143)
