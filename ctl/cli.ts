@@ -39,6 +39,7 @@ function newProgram(act: Act): Command {
     .showSuggestionAfterError()
     .showHelpAfterError('(puzzlectl --help lists the verbs)')
     .exitOverride()
+  addCommonOptions(program)
   for (const verb of VERBS) program.addCommand(commandFor(verb, act))
   return program
 }
@@ -50,6 +51,7 @@ function commandFor(verb: Verb, act: Act): Command {
     .helpGroup(verb.group)
     .exitOverride()
   command.showSuggestionAfterError().showHelpAfterError(`(puzzlectl ${verb.name} --help)`)
+  addCommonOptions(command)
   for (const inner of verb.verbs ?? []) command.addCommand(commandFor(inner, act))
   if (verb.verbs !== undefined) return command
   if (verb.args !== undefined) command.arguments(verb.args)
@@ -58,13 +60,16 @@ function commandFor(verb: Verb, act: Act): Command {
     if (repeat === 'repeat') option.argParser(append)
     command.addOption(option)
   }
-  command.option('--json', 'print one JSON document').option('--state-dir <dir>', 'the store to use')
   if (verb.passThrough === true) command.passThroughOptions()
   // Commander hands the arguments first, then the options, then the command itself.
   return command.action((...given: unknown[]) =>
-    act(verb, given.slice(0, -2).flat().map(String), command.opts()),
+    act(verb, given.slice(0, -2).flat().map(String), command.optsWithGlobals()),
   )
 }
+
+/** Before the verb or after it. */
+const addCommonOptions = (command: Command): Command =>
+  command.option('--json', 'print one JSON document').option('--state-dir <dir>', 'the store to use')
 
 const append = (value: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),

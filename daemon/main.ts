@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Groups } from './api/authorize.ts'
 import { BusService } from './api/serve.ts'
 import { exitStatusOf } from './contract/errors.ts'
-import { openEngine } from './embedded.ts'
+import { type OpenedEngine, openEngine } from './embedded.ts'
 import { notifyManager } from './kernel/notify.ts'
 import { pidfdGetfd, pidfdOpen } from './kernel/pidfd.ts'
 import { BusConnection, SYSTEM_BUS } from './lib/bus-connection.ts'
@@ -41,7 +41,20 @@ function say(text: string): number {
 }
 
 async function serve(config: Config, path: string): Promise<void> {
-  const { engine, audit, reload, release } = await openEngine(config, ROOT, true)
+  const opened = await openEngine(config, ROOT, true)
+  try {
+    await serveOnBus(opened, config, path)
+  } finally {
+    await opened.engine.endAgents()
+    await opened.release()
+  }
+}
+
+async function serveOnBus(
+  { engine, audit, reload }: OpenedEngine,
+  config: Config,
+  path: string,
+): Promise<void> {
   const connection = await BusConnection.connect(
     config.bus === 'system' ? undefined : (process.env.DBUS_SESSION_BUS_ADDRESS ?? SYSTEM_BUS),
   )
@@ -75,15 +88,17 @@ async function serve(config: Config, path: string): Promise<void> {
       .then(reload)
       .then(() => notifyManager('READY=1'), complain)
   })
-  await service.start(complain)
-  notifyManager(`READY=1\nSTATUS=Serving`)
-  const stopWatchdog = startWatchdog()
-  const cause = await ended
-  stopWatchdog()
-  notifyManager('STOPPING=1')
-  await service.stop()
-  await release()
-  if (cause !== null) throw cause
+  try {
+    await service.start(complain)
+    notifyManager(`READY=1\nSTATUS=Serving`)
+    const stopWatchdog = startWatchdog()
+    const cause = await ended
+    stopWatchdog()
+    notifyManager('STOPPING=1')
+    if (cause !== null) throw cause
+  } finally {
+    await service.stop()
+  }
 }
 
 /** Half the interval that the manager allows; a blocked event loop therefore misses it. */

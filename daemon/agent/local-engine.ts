@@ -84,6 +84,18 @@ export class LocalEngine implements Engine {
       await this.#shared.locks.run(record.id, () => resumeRequests(this.#ports, record, landed))
   }
 
+  /** Before the process ends: every agent is asked, then made, to end. Its branch is `stopped` and keeps its writes. */
+  async endAgents(): Promise<void> {
+    const { running } = this.#shared
+    await Promise.all(
+      running.ids().map(async (id) => {
+        await running.find(id)?.signal('TERM')
+        await running.ended(id)
+        await this.#ports.launcher.sweep(id)
+      }),
+    )
+  }
+
   async create(request: CreateRequest): Promise<BranchRecord> {
     return forkBranch(this.#ports, request)
   }

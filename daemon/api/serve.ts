@@ -55,6 +55,8 @@ export class BusService {
   readonly #flood = new FloodGate(() => Date.now())
   readonly #sessions = new Map<string, { session: AgentSession; socket: SessionSocket }>()
   readonly #server: BusServer
+  /** As a branch was when something last happened to it: whoever saw it also hears that it is gone. */
+  readonly #seen = new Map<string, BranchRecord>()
   readonly #stop = new AbortController()
   readonly #root: Engine
 
@@ -195,8 +197,10 @@ export class BusService {
    */
   async #announce(): Promise<void> {
     for await (const event of this.#root.events({ branch: null }, this.#stop.signal)) {
-      const record = await this.#recordOf(event.branch)
-      if (record === null) continue
+      const record = (await this.#recordOf(event.branch)) ?? this.#seen.get(event.branch)
+      if (record === undefined) continue
+      this.#seen.set(event.branch, record)
+      if (event.kind === 'state' && isTerminal(event.to)) this.#seen.delete(event.branch)
       const groups = await this.#options.groups()
       for (const [to, credentials] of await this.#callers.known())
         if (maySee(credentials, groups, record.requester.uid)) this.#tell(to, event, record)

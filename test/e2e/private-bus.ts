@@ -58,7 +58,8 @@ const BUS_CONFIG = (socket: string): string => `<!DOCTYPE busconfig PUBLIC
  "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>system</type><listen>unix:path=${socket}</listen><auth>EXTERNAL</auth>
 <policy context="default"><allow user="*"/><allow own="*"/><allow send_type="method_call"/>
-<allow send_destination="*"/><allow receive_sender="*"/></policy></busconfig>`
+<allow send_destination="*"/><allow receive_sender="*"/></policy>
+<limit name="max_replies_per_connection">50000</limit></busconfig>`
 
 /** A bus and a daemon of their own: the machine's system bus and store are not touched. */
 export async function privateBus(): Promise<PrivateBus> {

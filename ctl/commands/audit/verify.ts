@@ -1,0 +1,15 @@
+import { exitStatusOf } from '../../../daemon/contract/errors.ts'
+import { jsonText } from '../../json.ts'
+import { textOption, type VerbRun } from '../../verb.ts'
+
+export const run: VerbRun = async (context, _args, options) => {
+  const { openAudit } = await import('../../../daemon/inspect-audit.ts')
+  const report = await openAudit(context.stateDir).verify(textOption(options, 'key'))
+  const { bad, records, heads, root } = report
+  const text =
+    bad === null
+      ? `${records} records, ${heads} signed heads: all fit.\nroot ${root}\n`
+      : `Record ${bad.seq} is wrong: ${bad.why} (${bad.segment}, byte ${bad.offset})\n`
+  await context.print(context.json ? jsonText(report) : text)
+  return bad === null ? 0 : exitStatusOf('audit-failed')
+}

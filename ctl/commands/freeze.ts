@@ -1,0 +1,9 @@
+import { jsonText } from '../json.ts'
+import type { VerbRun } from '../verb.ts'
+
+export const run: VerbRun = async (context, [id = '']) => {
+  const engine = await context.engine()
+  const record = await engine.freeze(id)
+  await context.print(context.json ? jsonText(record) : `Branch ${record.id} stands still.\n`)
+  return 0
+}

@@ -1,0 +1,92 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { EXPORT_FORMATS, exportLine } from './audit/export.ts'
+import { type InclusionProof, proveInclusion } from './audit/prove.ts'
+import { type AuditRecord, decodeRecord } from './audit/record.ts'
+import { linesOf, listSegments } from './audit/segments.ts'
+import { loadPublicKey } from './audit/signer.ts'
+import { type Verification, verifyLog } from './audit/verify.ts'
+import { errnoOf, PuzzledError } from './lib/errors.ts'
+import { defaultStateDirectory } from './lib/state-place.ts'
+
+/** The audit log for reading only: beside a running daemon, and where the store cannot be opened any more. */
+export interface AuditReader {
+  /** With the key of that file, or the one that lies beside the log. */
+  verify(keyFile: string | null): Promise<Verification>
+  prove(record: number, size?: number): Promise<InclusionProof>
+  export(format: string, version: string): AsyncIterable<string>
+  /** Everything on record about one branch or commit; a prefix is enough. */
+  trace(branch: string): AsyncIterable<AuditRecord>
+  /** PEM. */
+  publicKey(): Promise<string>
+}
+
+export function openAudit(stateDir: string | null): AuditReader {
+  const state = resolve(stateDir ?? defaultStateDirectory(process.geteuid?.() ?? 0, process.env))
+  const directory = join(state, 'audit')
+  const readable = <Result>(work: Promise<Result>): Promise<Result> =>
+    work.catch((error: unknown) => Promise.reject(unreadable(directory, error)))
+  return {
+    verify: async (keyFile) =>
+      readable(
+        verifyLog(directory, await (keyFile === null ? readable(loadPublicKey(directory)) : keyOf(keyFile))),
+      ),
+    prove: (record, size) => readable(proveInclusion(directory, record, size)),
+    export: (format, version) => exported(directory, format, version),
+    trace: (branch) => traced(directory, branch),
+    publicKey: () => readable(readFile(join(directory, 'audit.pub'), 'utf8')),
+  }
+}
+
+async function keyOf(path: string): Promise<KeyObject> {
+  try {
+    return createPublicKey(await readFile(path, 'utf8'))
+  } catch (cause) {
+    throw new PuzzledError('usage', `Cannot read a public key from "${path}"`, {
+      cause,
+      hint: 'puzzlectl audit key prints it.',
+    })
+  }
+}
+
+async function* exported(directory: string, format: string, version: string): AsyncGenerator<string> {
+  const known = EXPORT_FORMATS.find((name) => name === format)
+  if (known === undefined)
+    throw new PuzzledError('usage', `--format ${format} is not known`, {
+      hint: `Use ${EXPORT_FORMATS.join(', ')}.`,
+    })
+  for await (const lines of wholeLines(directory))
+    yield lines.map((line) => `${exportLine(line, known, version)}\n`).join('')
+}
+
+async function* traced(directory: string, branch: string): AsyncGenerator<AuditRecord> {
+  for await (const lines of wholeLines(directory))
+    for (const line of lines) {
+      if (!line.includes(branch)) continue
+      const record = decodeRecord(line)
+      const about = [record?.branch, record?.facts.commit, record?.facts.by]
+      if (record !== null && about.some((id) => typeof id === 'string' && id.startsWith(branch))) yield record
+    }
+}
+
+/** A last line that is still being written is left out. */
+async function* wholeLines(directory: string): AsyncGenerator<Buffer[]> {
+  try {
+    for (const segment of await listSegments(directory))
+      for await (const lines of linesOf(directory, segment))
+        yield lines.filter(({ whole }) => whole).map(({ bytes }) => bytes)
+  } catch (error) {
+    throw unreadable(directory, error)
+  }
+}
+
+function unreadable(directory: string, cause: unknown): unknown {
+  const errno = errnoOf(cause)
+  if (errno === 'ENOENT')
+    return new PuzzledError('state-unreadable', `There is no audit log in "${directory}"`, {
+      hint: 'Name the store with --state-dir.',
+    })
+  if (errno !== 'EACCES') return cause
+  return new PuzzledError('access-denied', `Only root can read the audit log in "${directory}"`)
+}

@@ -1,0 +1,128 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Workplace, workplace } from './cli.ts'
+import { eventually, type PrivateBus, privateBus, WHO } from './private-bus.ts'
+
+describe('a branch that runs', () => {
+  let here: PrivateBus
+  beforeEach(async () => {
+    here = await privateBus()
+  })
+  afterEach(() => here.close())
+  const puzzlectl = (...args: string[]) => here.puzzlectl(WHO.developer, ...args)
+  const start = async (script: string): Promise<string> => {
+    const { out } = await puzzlectl('run', '--detach', '--', 'sh', '-c', script)
+    return out.trim()
+  }
+  const stateOf = async (id: string): Promise<string> =>
+    (JSON.parse((await puzzlectl('show', id, '--json')).out) as { state: string }).state
+
+  it('stands still, goes on, and ends by a signal', async () => {
+    const id = await start('exec sleep 600')
+    expect((await puzzlectl('freeze', id)).out).toBe(`Branch ${id} stands still.\n`)
+    expect(await stateOf(id)).toBe('frozen')
+    expect((await puzzlectl('thaw', id)).out).toBe(`Branch ${id} goes on.\n`)
+    expect(await stateOf(id)).toBe('running')
+    expect((await puzzlectl('signal', id, 'TERM')).status).toBe(0)
+    expect((await puzzlectl('wait', id)).status).toBe(143)
+    const late = await puzzlectl('signal', id)
+    // It changed nothing, so nothing of it is left to be signalled.
+    expect([late.status, late.err]).toEqual([68, expect.stringContaining('There is no branch')])
+  })
+
+  it('is waited for, and its work lands', async () => {
+    const id = await start('sleep 1; echo a > a.txt')
+    const { status, out } = await puzzlectl('wait', id)
+    expect([status, out]).toEqual([0, expect.stringContaining('committed as')])
+    expect(readdirSync(here.project)).toEqual(['a.txt'])
+  })
+
+  it('is heard of while it happens', async () => {
+    const connection = await here.connect()
+    const { BusEngine } = await import('../../ctl/bus-engine.ts')
+    const engine = await BusEngine.open(connection)
+    const stop = new AbortController()
+    const states: string[] = []
+    const listening = (async () => {
+      for await (const event of engine?.events({ branch: null }, stop.signal) ?? [])
+        if (event.kind === 'state') states.push(event.to)
+    })()
+    await eventually(async () => {
+      await puzzlectl('run', '--then', 'discard', '--', 'true')
+      if (!states.includes('discarded')) throw new Error('Nothing was heard')
+    })
+    stop.abort()
+    await listening
+    await connection.close()
+    expect(states).toEqual(expect.arrayContaining(['running', 'stopped', 'discarding', 'discarded']))
+  })
+})
+
+describe('audit', () => {
+  let here: Workplace
+  beforeEach(() => {
+    here = workplace()
+  })
+  afterEach(() => here.remove())
+  const log = (): string => join(here.state, 'audit', '00000001.jsonl')
+  const nested = (verb: string, ...args: string[]) => here.puzzlectl('audit', verb, ...args)
+
+  it('verifies, proves, traces and exports what happened', async () => {
+    const ended = await here.puzzlectl('run', '--json', '--', 'sh', '-c', 'echo a > a.txt')
+    const { branch } = JSON.parse(ended.out) as { branch: string }
+    expect((await nested('verify')).out).toMatch(
+      /^\d+ records, \d+ signed heads: all fit\.\nroot [0-9a-f]{64}\n$/,
+    )
+    const traced = (await nested('trace', branch, '--json')).out.trim().split('\n')
+    const kinds = traced.map((line) => (JSON.parse(line) as { kind: string }).kind)
+    expect(kinds).toEqual(expect.arrayContaining(['start', 'exit', 'verdict', 'commit', 'committed']))
+    const proof = JSON.parse((await nested('prove', '1')).out) as { seq: number; record: string }
+    expect([proof.seq, readFileSync(log(), 'utf8').split('\n')[1]]).toEqual([1, proof.record])
+    expect((await nested('export', '--format', 'cef')).out).toMatch(/^CEF:0\|puzzled\|puzzled\|/)
+    expect((await nested('key')).out).toMatch(/^-----BEGIN PUBLIC KEY-----/)
+  })
+
+  it('names the record that was changed', async () => {
+    await here.puzzlectl('run', '--', 'sh', '-c', 'echo a > a.txt')
+    writeFileSync(log(), readFileSync(log(), 'utf8').replace('"kind":"start"', '"kind":"stXrt"'))
+    const { status, out } = await nested('verify')
+    expect([status, out]).toEqual([74, expect.stringMatching(/^Record \d+ is wrong: /)])
+  })
+
+  it('takes --json and --state-dir before the verb as well', async () => {
+    expect(JSON.parse((await here.puzzlectl('--json', 'ls')).out)).toEqual([])
+  })
+
+  it('says where it looked when there is none', async () => {
+    const { status, err } = await nested('verify')
+    expect([status, err]).toEqual([74, expect.stringContaining(join(here.state, 'audit'))])
+  })
+})
+
+describe('completion', () => {
+  let here: Workplace
+  beforeEach(() => {
+    here = workplace()
+  })
+  afterEach(() => here.remove())
+
+  it.each([
+    ['puzzlectl ', 'run', 1],
+    ['puzzlectl run --th', '--then', 2],
+    ['puzzlectl audit ver', 'verify', 2],
+    ['puzzlectl audit verify --k', '--key', 3],
+  ])('bash completes "%s"', async (line, expected, at) => {
+    const { out } = await here.puzzlectl('completion', 'bash')
+    const script = `${out}\nCOMP_WORDS=(${line}); COMP_CWORD=${at}; _puzzlectl; echo "\${COMPREPLY[@]}"`
+    const done = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
+    expect(done.stdout.trim().split(' ')).toContain(expected)
+  })
+
+  it('there is one for zsh and fish, and for nothing else', async () => {
+    expect((await here.puzzlectl('completion', 'zsh')).out).toContain('#compdef puzzlectl')
+    expect((await here.puzzlectl('completion', 'fish')).out).toContain("-a run -d 'run a command")
+    expect((await here.puzzlectl('completion', 'tcsh')).status).toBe(2)
+  })
+})

@@ -1,0 +1,92 @@
+import { objectXml } from '../../daemon/api/server.ts'
+import {
+  BRANCH,
+  type BusArgument,
+  type BusInterface,
+  MANAGER,
+  MANAGER_PATH,
+} from '../../daemon/contract/bus.ts'
+
+const ACTIONS = {
+  look: 'anybody who may see it',
+  manage: '`org.puzzled1.manage`',
+  approve: '`org.puzzled1.approve`',
+  administer: '`org.puzzled1.administer`',
+} as const
+
+const list = (args: readonly BusArgument[]): string =>
+  args.map(({ name, type }) => `${name} \`${type}\``).join(', ')
+
+function chapter(face: BusInterface): string {
+  const methods = Object.entries(face.methods).map(
+    ([name, { in: given, out, action, about }]) =>
+      `| \`${name}\` | ${list(given)} | ${list(out)} | ${ACTIONS[action]} | ${about} |`,
+  )
+  const properties = Object.entries(face.properties).map(
+    ([name, { type, about }]) => `| \`${name}\` | \`${type}\` | ${about} |`,
+  )
+  const signals = Object.entries(face.signals).map(
+    ([name, { args, about }]) => `| \`${name}\` | ${list(args)} | ${about} |`,
+  )
+  return `## ${face.name}
+
+| method | in | out | who | |
+|---|---|---|---|---|
+${methods.join('\n')}
+
+| property | type | |
+|---|---|---|
+${properties.join('\n')}
+
+| signal | arguments | |
+|---|---|---|
+${signals.join('\n')}
+`
+}
+
+const reference = `# D-Bus
+
+Generated from \`daemon/contract/bus.ts\`. The daemon owns \`org.puzzled1\` on the system bus. \`${MANAGER_PATH}\` is the manager and an
+\`org.freedesktop.DBus.ObjectManager\`; every branch is an object \`${MANAGER_PATH}/branch/<id>\`. The introspection data is in \`docs/dbus/\`; a
+test compares it with a running daemon.
+
+**Who may.** A caller is identified by the credentials of its connection and by its cgroup. A process inside a branch is refused everything, even a
+ping. Where polkit runs, it decides about the action of the method; elsewhere the groups \`puzzled\` (manage) and \`puzzled-reviewers\` (approve, and
+see every branch) do. Everybody else sees and manages only branches of their own: those of others do not exist for them. Root may do everything.
+
+**Signals** are addressed to connections that have called the daemon before and may see the branch; no match rule is needed. Call
+\`GetManagedObjects\` first, as clients do anyway.
+
+**Values.** Structured values are \`a{sv}\` with every member typed; lists are \`av\`, bytes \`ay\`, integers \`x\`, integers beyond 53 bits \`(x)\`, and the
+absent value is an empty signature (\`g\`). Keys are those of \`daemon/contract/\`. The request of \`Run\` and \`CreateBranch\`:
+
+| key | type | default |
+|---|---|---|
+| \`bases\` | \`av\` of \`s\`, absolute | required |
+| \`command\` | \`av\` of \`s\` | required |
+| \`cwd\` | \`s\`, absolute | required |
+| \`profile\` | \`s\` | \`standard\` |
+| \`name\` | \`s\` or absent | absent |
+| \`afterwards\` | \`s\`: gate, hold, discard | \`gate\` |
+| \`budgets\` | \`a{sv}\` of \`x\` by kind | those of the profile |
+| \`environment\` (\`Run\`) | \`a{sv}\` of \`s\`; the profile decides what of it passes | empty |
+| \`setEnvironment\` (\`Run\`) | \`a{sv}\` of \`s\`; set whatever the profile passes | empty |
+| \`stdio\` (\`Run\`) | \`a{sv}\`: \`kind\` is pipes, pty (\`columns\`, \`rows\`, \`inherit\`) or inherit (\`fds\`) | pipes |
+
+\`fds\` and \`inherit\` are descriptor numbers of the calling process; the daemon duplicates them. An unknown key is an error.
+
+**Errors** are \`org.puzzled1.Error.*\` as in [errors.md](errors.md), with the remedy on the second line, and
+\`org.freedesktop.DBus.Error.{UnknownObject,UnknownInterface,UnknownMethod,UnknownProperty,PropertyReadOnly,InvalidArgs}\`. A connection may have 64 calls open
+and make 500 a second; more is \`org.puzzled1.Error.TooLarge\`.
+
+${chapter(MANAGER)}
+${chapter(BRANCH)}`
+
+const document = (face: BusInterface): string => `<node>\n${objectXml(face)}</node>\n`
+console.log(
+  JSON.stringify({
+    'docs/dbus.md': reference,
+    'docs/dbus/org.puzzled1.Manager.xml': document(MANAGER),
+    'docs/dbus/org.puzzled1.Branch.xml': document(BRANCH),
+  }),
+)
