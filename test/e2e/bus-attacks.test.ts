@@ -125,72 +125,74 @@ describe('rights', () => {
   })
 })
 
+const MISTAKES: readonly (readonly [what: string, call: BusCall, error: string])[] = [
+  ['a wrong signature', manager('GetBranch', { signature: 'u', body: [1] }), 'InvalidArgs'],
+  ['no arguments', manager('GetBranch'), 'InvalidArgs'],
+  ['an unknown method', manager('Frobnicate'), 'UnknownMethod'],
+  ['a method of Object.prototype', manager('toString'), 'UnknownMethod'],
+  ['a method __proto__', manager('__proto__'), 'UnknownMethod'],
+  ['an interface __proto__', manager('Get', { interface: '__proto__.x' }), 'UnknownMethod'],
+  ['an unknown object', manager('Show', { path: '/org/puzzled1/branch/nothing' }), 'UnknownObject'],
+  ['an unknown branch', manager('GetBranch', { signature: 's', body: ['nothing'] }), 'BranchUnknown'],
+  ['a path as a name', manager('GetBranch', { signature: 's', body: ['../../etc'] }), 'BranchUnknown'],
+  [
+    'an unknown property',
+    manager('Get', { interface: PROPERTIES, signature: 'ss', body: [MANAGER.name, 'constructor'] }),
+    'UnknownProperty',
+  ],
+  [
+    'a write to a property',
+    manager('Set', {
+      interface: PROPERTIES,
+      signature: 'ssv',
+      body: [MANAGER.name, 'Version', ['s', 'x']],
+    }),
+    'PropertyReadOnly',
+  ],
+  ['a property call without arguments', manager('GetAll', { interface: PROPERTIES }), 'InvalidArgs'],
+  ['an empty request', manager('Run', { signature: 'a{sv}', body: [[]] }), 'Usage'],
+  [
+    'an unknown key',
+    manager('Run', { signature: 'a{sv}', body: [toEntries({ bases: ['/'], limits: {} })] }),
+    'Usage',
+  ],
+  [
+    'a key __proto__',
+    manager('Run', { signature: 'a{sv}', body: [[['__proto__', ['a{sv}', []]]]] }),
+    'Usage',
+  ],
+  [
+    'a descriptor that the caller does not have',
+    manager('Run', {
+      signature: 'a{sv}',
+      body: [
+        toEntries({
+          bases: ['/usr'],
+          cwd: '/usr',
+          command: ['true'],
+          stdio: { kind: 'inherit', fds: [999, 999, 999] },
+        }),
+      ],
+    }),
+    'Usage',
+  ],
+  [
+    'ten megabytes of text',
+    manager('GetBranch', { signature: 's', body: ['x'.repeat(10 << 20)] }),
+    'BranchUnknown',
+  ],
+  [
+    'ten megabytes of command',
+    manager('Run', {
+      signature: 'a{sv}',
+      body: [toEntries({ bases: ['/usr'], cwd: '/usr', command: ['x'.repeat(10 << 20)] })],
+    }),
+    'Usage',
+  ],
+]
+
 describe('bad input', () => {
-  it.each([
-    ['a wrong signature', manager('GetBranch', { signature: 'u', body: [1] }), 'InvalidArgs'],
-    ['no arguments', manager('GetBranch'), 'InvalidArgs'],
-    ['an unknown method', manager('Frobnicate'), 'UnknownMethod'],
-    ['a method of Object.prototype', manager('toString'), 'UnknownMethod'],
-    ['a method __proto__', manager('__proto__'), 'UnknownMethod'],
-    ['an interface __proto__', manager('Get', { interface: '__proto__.x' }), 'UnknownMethod'],
-    ['an unknown object', manager('Show', { path: '/org/puzzled1/branch/nothing' }), 'UnknownObject'],
-    ['an unknown branch', manager('GetBranch', { signature: 's', body: ['nothing'] }), 'BranchUnknown'],
-    ['a path as a name', manager('GetBranch', { signature: 's', body: ['../../etc'] }), 'BranchUnknown'],
-    [
-      'an unknown property',
-      manager('Get', { interface: PROPERTIES, signature: 'ss', body: [MANAGER.name, 'constructor'] }),
-      'UnknownProperty',
-    ],
-    [
-      'a write to a property',
-      manager('Set', {
-        interface: PROPERTIES,
-        signature: 'ssv',
-        body: [MANAGER.name, 'Version', ['s', 'x']],
-      }),
-      'PropertyReadOnly',
-    ],
-    ['a property call without arguments', manager('GetAll', { interface: PROPERTIES }), 'InvalidArgs'],
-    ['an empty request', manager('Run', { signature: 'a{sv}', body: [[]] }), 'Usage'],
-    [
-      'an unknown key',
-      manager('Run', { signature: 'a{sv}', body: [toEntries({ bases: ['/'], limits: {} })] }),
-      'Usage',
-    ],
-    [
-      'a key __proto__',
-      manager('Run', { signature: 'a{sv}', body: [[['__proto__', ['a{sv}', []]]]] }),
-      'Usage',
-    ],
-    [
-      'a descriptor that the caller does not have',
-      manager('Run', {
-        signature: 'a{sv}',
-        body: [
-          toEntries({
-            bases: ['/usr'],
-            cwd: '/usr',
-            command: ['true'],
-            stdio: { kind: 'inherit', fds: [999, 999, 999] },
-          }),
-        ],
-      }),
-      'Usage',
-    ],
-    [
-      'ten megabytes of text',
-      manager('GetBranch', { signature: 's', body: ['x'.repeat(10 << 20)] }),
-      'BranchUnknown',
-    ],
-    [
-      'ten megabytes of command',
-      manager('Run', {
-        signature: 'a{sv}',
-        body: [toEntries({ bases: ['/usr'], cwd: '/usr', command: ['x'.repeat(10 << 20)] })],
-      }),
-      'Usage',
-    ],
-  ])('%s is a typed error', async (_what, call, expected) => {
+  it.each(MISTAKES)('%s is a typed error', async (_what, call, expected) => {
     expect(await errorOf(call)).toBe(expected)
     expect(await alive()).toBe(true)
     expect(here.said()).toBe('')

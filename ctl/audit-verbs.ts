@@ -1,0 +1,46 @@
+import type { Verb } from './verb.ts'
+
+/** The verbs below `audit`: they read the log and open no store. */
+export const AUDIT: Verb = {
+  name: 'audit',
+  group: 'System',
+  summary: 'read the audit log of a store',
+  load: () => import('./commands/audit/verify.ts'),
+  verbs: [
+    {
+      name: 'verify',
+      group: 'System',
+      summary: 'check every record and signature; name the first that is wrong',
+      options: [['--key <file>', 'public key (default: the one beside the log)']],
+      load: () => import('./commands/audit/verify.ts'),
+    },
+    {
+      name: 'prove',
+      group: 'System',
+      args: '<record>',
+      summary: 'prove that a record is in the log, by its number',
+      options: [['--size <records>', 'the log as it was with so many records']],
+      load: () => import('./commands/audit/prove.ts'),
+    },
+    {
+      name: 'trace',
+      group: 'System',
+      args: '<branch>',
+      summary: 'everything on record about a branch or a commit',
+      load: () => import('./commands/audit/trace.ts'),
+    },
+    {
+      name: 'export',
+      group: 'System',
+      summary: 'print the log for another system',
+      options: [['--format <jsonl|cef|ocsf>', 'default: jsonl']],
+      load: () => import('./commands/audit/export.ts'),
+    },
+    {
+      name: 'key',
+      group: 'System',
+      summary: 'print the public key that heads are signed for',
+      load: () => import('./commands/audit/key.ts'),
+    },
+  ],
+}
