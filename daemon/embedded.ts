@@ -10,9 +10,9 @@ import { LayerDiffer } from './branch/diff.ts'
 import { OverlayLayers } from './branch/overlay.ts'
 import { FileBranchStore } from './branch/store.ts'
 import { openStoreDirectory } from './branch/store-directory.ts'
-import { type RecoveryReport, recoverBranches } from './branch/store-recovery.ts'
+import { type RecoveryReport, recoverBranch, recoverBranches } from './branch/store-recovery.ts'
 import { Meter } from './budget/meter.ts'
-import type { Requester } from './contract/branch.ts'
+import type { BranchRecord, Requester } from './contract/branch.ts'
 import type { CollectResult, Engine } from './contract/engine.ts'
 import type { FeatureName, Features } from './contract/features.ts'
 import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
@@ -125,16 +125,14 @@ async function construct(
     },
     features: (names) => probe(root, names),
     clock: { now },
+    retry: (record) => retryCommit(files, committer, record),
     collect: () => collect(committer, config),
   }
   const engine = LocalEngine.over(ports, stream, requester, () => undo.unwind())
   const resumed = engine.resume(recovery.moves.flatMap(({ branch, landed }) => (landed ? [branch] : [])))
   // The daemon serves meanwhile; a command has nobody to go on after it.
   if (!canAsk) await resumed
-  const reload = async (): Promise<void> => {
-    await policy.gate.reload()
-    await policy.judge.reload()
-  }
+  const reload = (): Promise<void> => policy.gate.reload().then(() => policy.judge.reload())
   return { engine, recovery, reload, audit: ports.audit.record }
 }
 
@@ -168,6 +166,20 @@ export async function recover(
       // A process that cannot be ended keeps its own branch from being judged (a review sweeps again), not the store shut.
       await launcher.sweep(id).catch((error: unknown) => unswept(id, error))
   return recoverBranches(store, commits, now())
+}
+
+/** Only this branch is settled: the others may be running. */
+export async function retryCommit(
+  store: FileBranchStore,
+  committer: Pick<WorkerCommitter, 'recover'>,
+  record: BranchRecord,
+): Promise<{ record: BranchRecord; landed: boolean }> {
+  const stuck = (await committer.recover()).filter(
+    ({ branch, fate }) => branch === record.id && fate === 'stuck',
+  )
+  const fates = await committer.recover(stuck.map(({ commit }) => commit))
+  const move = await recoverBranch(store, record, fates, now())
+  return { record: await store.read(record.id), landed: move?.landed === true }
 }
 
 /** The network of a branch lives exactly as long as its agent. */

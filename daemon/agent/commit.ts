@@ -5,14 +5,26 @@ import type { Verdict } from '../contract/verdict.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { isEmpty, outcomeOf } from './outcome.ts'
 import type { CommitOutcome, Ports } from './ports.ts'
+import { resumeRequests } from './resume.ts'
 import { fallBack, judge, type Reviewed, reviewBranch } from './review.ts'
 
 /** Reviews the branch afresh and lands it, or the selected part, if the gate or an approval allows exactly that digest. */
 export async function commitBranch(ports: Ports, id: string, selection: Selection | null): Promise<Outcome> {
+  const before = await ports.store.read(id)
+  if (before.state === 'commit-stuck') return retryStuck(ports, before)
   const reviewed = await reviewBranch(ports, id)
   if (selection === null) return settle(ports, reviewed)
   const part = await selectPart(ports, reviewed, selection)
   return settle(ports, part, part.changeset.digest !== reviewed.changeset.digest)
+}
+
+/** It was decided already: nothing is judged anew, the journal is followed to its end. */
+async function retryStuck(ports: Ports, stuck: BranchRecord): Promise<Outcome> {
+  await ports.audit.record('retry', stuck.id, { digest: stuck.digest })
+  const { record, landed } = await ports.retry(stuck)
+  await ports.audit.record('retried', stuck.id, { state: record.state, reason: record.reason })
+  if (landed) await resumeRequests(ports, record, [record.id])
+  return outcomeOf(record)
 }
 
 async function selectPart(ports: Ports, reviewed: Reviewed, selection: Selection): Promise<Reviewed> {

@@ -216,6 +216,8 @@ export interface Ports {
   /** Probes by using; only the named ones when names are given, because each costs a start some time. */
   features: (names?: readonly FeatureName[]) => Promise<Partial<Features>>
   clock: Clock
+  /** A person's word that a stuck commit may be tried again: follows its journal, forward or back. */
+  retry(record: BranchRecord): Promise<{ record: BranchRecord; landed: boolean }>
   /** Applies retention to trash, reverse changesets and terminal records. */
   collect(): Promise<CollectResult>
 }

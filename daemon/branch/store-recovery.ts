@@ -40,7 +40,8 @@ export async function recoverBranches(
   return { commits, moves, damaged: await store.damaged() }
 }
 
-async function recoverBranch(
+/** One branch, told what its commits came to. Null when it stays what it is. */
+export async function recoverBranch(
   store: FileBranchStore,
   record: BranchRecord,
   commits: readonly CommitFate[],

@@ -6,7 +6,7 @@ import { FileBranchStore } from '../../daemon/branch/store.ts'
 import { recoverBranches } from '../../daemon/branch/store-recovery.ts'
 import type { RunRequest } from '../../daemon/contract/engine.ts'
 import type { BranchState } from '../../daemon/contract/states.ts'
-import { recover } from '../../daemon/embedded.ts'
+import { recover, retryCommit } from '../../daemon/embedded.ts'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { ModelDisk } from '../fakes/model-disk.ts'
 import { ModelFiles } from '../fakes/model-files.ts'
@@ -169,4 +169,46 @@ describe('opening a store', () => {
     expect(unswept).toEqual([id])
     expect((await store.read(id)).state).toBe('stopped')
   })
+})
+
+describe('a stuck commit', () => {
+  it.each([
+    ['committed', 'committed', 1],
+    ['undone', 'stopped', 0],
+    ['stuck', 'commit-stuck', 0],
+  ] as const)(
+    'that is committed again and comes out %s leaves the branch %s',
+    async (fate, state, resumed) => {
+      const { engine, store, world, id } = await makeEngine(
+        failing('after INTENT', new PuzzledError('stuck', 'EIO twice')),
+      )
+      await engine.finish(id)
+      const asked: (readonly string[])[] = []
+      const journal = {
+        commit: 'c1',
+        branch: id,
+        digest: 'd',
+        at: NOW.toISOString(),
+        part: false,
+        reverts: null,
+      }
+      const committer = {
+        recover: async (retry: readonly string[] = []) => {
+          asked.push(retry)
+          return [
+            { ...journal, fate: retry.includes('c1') ? fate : 'stuck', reason: fate, fresh: true } as const,
+          ]
+        },
+      }
+      world.ports.retry = (record) => retryCommit(store, committer, record)
+      let resumes = 0
+      world.ports.outbox.resume = async () => {
+        resumes++
+        return null
+      }
+      expect((await engine.commit(id)).state).toBe(state)
+      expect(asked).toEqual([[], ['c1']])
+      expect(resumes).toBe(resumed)
+    },
+  )
 })
