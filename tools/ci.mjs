@@ -23,7 +23,6 @@ const LEGS = {
   package: { command: check('tools/check-package.mjs'), minutes: 5 },
   'node-24': { command: () => onNode('24'), minutes: 8 },
   vm: { command: npm('test:vm', '--', '--core'), minutes: 28 },
-  'power-cut': { command: npm('test:vm', '--', '--power-cut', '10'), minutes: 8 },
 }
 
 /** The unit tier on another major of Node: its binary comes from the registry into a cache, not into the project. */

@@ -62,18 +62,34 @@ if (values['power-cut'] !== undefined)
   process.exitCode = await powerCuts(options, dir, Number(values['power-cut']))
 else process.exitCode = await runJob()
 
+/** An emulator that aborts while the guest boots has shown nothing about the project; it is started again. */
 async function runJob() {
+  for (let attempt = 1; ; attempt++) {
+    const { code, report, heard } = await tryJob()
+    if (report === '' || heard || attempt === 3) return finish(code, report)
+    console.error(`${report}\nThe machine died before the job began; starting it again`)
+  }
+}
+
+async function tryJob() {
+  let heard = false
   const machine = new Machine({
     ...options,
     data: join(cache, 'data.xfs'),
     job: positionals.length > 0 ? positionals.join(' ') : values.core ? CORE : SUITE,
     shell: values.shell,
     limit: values.shell ? 86_400 : Number(values.limit),
-    stdout: (chunk) => process.stdout.write(chunk),
+    stdout: (chunk) => {
+      heard = true
+      process.stdout.write(chunk)
+    },
     stderr: (chunk) => process.stderr.write(chunk),
   })
   process.on('exit', () => machine.cut())
-  const { code, report } = await machine.run()
+  return { ...(await machine.run()), heard }
+}
+
+function finish(code, report) {
   if (report !== '') console.error(report)
   // A run that was to end with totals ends with totals, whatever became of the machine.
   if (report !== '' && positionals.length === 0) console.log('0 passed, 1 failed, 0 skipped')
