@@ -24,6 +24,7 @@ import type {
   QueueAction,
   QueuedView,
   QueueResult,
+  RebaseChoices,
   RunRequest,
   Selection,
   SignalResult,
@@ -130,6 +131,10 @@ export class BusEngine implements Engine {
 
   async discard(id: string): Promise<BranchRecord> {
     return this.#structured<BranchRecord>(id, 'Discard')
+  }
+
+  async rebase(id: string, { ours, theirs, drop }: RebaseChoices): Promise<Outcome> {
+    return this.#structured<Outcome>(id, 'Rebase', [ours, theirs, drop])
   }
 
   async revert(commit: string): Promise<Outcome> {

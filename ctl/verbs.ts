@@ -140,6 +140,18 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/commit.ts'),
   },
   {
+    name: 'rebase',
+    group: 'Decide',
+    args: '<id>',
+    summary: 'do the changes of a branch again over the present base, as a new held branch',
+    options: [
+      ['--ours <glob>', 'where both sides changed it: the branch counts', 'repeat'],
+      ['--theirs <glob>', 'where both sides changed it: the base counts', 'repeat'],
+      ['--drop <glob>', 'leave these changes out', 'repeat'],
+    ],
+    load: () => import('./commands/rebase.ts'),
+  },
+  {
     name: 'discard',
     group: 'Decide',
     args: '<id...>',

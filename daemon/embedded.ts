@@ -8,6 +8,7 @@ import { AuditLog } from './audit/log.ts'
 import { WorkerCommitter } from './branch/committer.ts'
 import { LayerDiffer } from './branch/diff.ts'
 import { OverlayLayers } from './branch/overlay.ts'
+import { WorkerRebaser } from './branch/rebaser.ts'
 import { FileBranchStore } from './branch/store.ts'
 import { openStoreDirectory } from './branch/store-directory.ts'
 import { type RecoveryReport, recoverBranch, recoverBranches } from './branch/store-recovery.ts'
@@ -95,6 +96,8 @@ async function construct(
   const files = new FileBranchStore(root, nodeFiles, now, emptyTrash)
   const committer = new WorkerCommitter({ root, directory: (id) => files.directory(id) }, now)
   undo.push('end the commit workers', () => committer.close())
+  const rebaser = new WorkerRebaser({ root, directory: (id) => files.directory(id) })
+  undo.push('end the rebase worker', () => rebaser.close())
   const network = new NetworkParts((id) => files.directory(id), events.publish)
   undo.push('close the networks', () => network.closeAll())
   const launcher = new Launcher({ network: ({ record }) => network.open(record) })
@@ -107,6 +110,7 @@ async function construct(
     layers: new OverlayLayers(files, root),
     differ,
     committer,
+    rebaser,
     gate: {
       evaluate: (...args) => policy.gate.evaluate(...args),
       consume: (...args) => policy.judge.consume(...args),

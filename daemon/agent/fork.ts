@@ -13,16 +13,30 @@ export async function forkBranch(ports: Ports, request: CreateRequest): Promise<
   if (profile.require.length > 0) refuseMissingFeatures(profile, await ports.features(profile.require))
   await refuseTakenName(ports, request.name)
   const resolved = narrowBudgets(profile, request.budgets)
-  const record = newRecord(request, { name: resolved.name, sha256, resolved }, ports.clock.now())
+  return makeBranch(ports, request, { name: resolved.name, sha256, resolved })
+}
+
+/** What a branch that takes another one's place brings with it. */
+export type Origin = { since: Date } & Pick<BranchRecord, 'parent' | 'exit'>
+
+/** Creates a branch with a profile that was resolved. */
+export async function makeBranch(
+  ports: Ports,
+  request: Omit<CreateRequest, 'profile' | 'budgets'>,
+  profile: BranchRecord['profile'],
+  origin: Origin = { since: ports.clock.now(), parent: null, exit: null },
+): Promise<BranchRecord> {
+  const record = newRecord(request, profile, origin)
   const undo = new UndoStack()
   try {
     await ports.store.create(record)
     undo.push('create branch', () => abandon(ports, record.id))
-    const { bases, grants } = await ports.layers.prepare(record.id, request.bases, resolved)
+    const { bases, grants } = await ports.layers.prepare(record.id, request.bases, profile.resolved)
     const ready = await ports.store.move(record.id, 'ready', 'layers are made', { bases, grants, layers: 1 })
     await ports.audit.record('fork', record.id, {
-      profile: resolved.name,
-      profileSha256: sha256,
+      profile: profile.name,
+      profileSha256: profile.sha256,
+      parent: origin.parent,
       bases: bases.map((base) => base.path),
       requester: request.requester.uid,
       command: request.command,
@@ -40,8 +54,12 @@ async function abandon(ports: Ports, id: string): Promise<void> {
   await ports.store.discard(id)
 }
 
-function newRecord(request: CreateRequest, profile: BranchRecord['profile'], now: Date): BranchRecord {
-  const at = now.toISOString()
+function newRecord(
+  request: Omit<CreateRequest, 'profile' | 'budgets'>,
+  profile: BranchRecord['profile'],
+  { since, parent, exit }: Origin,
+): BranchRecord {
+  const at = since.toISOString()
   return {
     version: 1,
     id: newBranchId(),
@@ -57,8 +75,8 @@ function newRecord(request: CreateRequest, profile: BranchRecord['profile'], now
     cwd: request.cwd,
     afterwards: request.afterwards,
     layers: 0,
-    parent: null,
-    exit: null,
+    parent,
+    exit,
     grants: [],
     digest: null,
     verdict: null,

@@ -13,6 +13,7 @@ import type {
   QueueAction,
   QueuedView,
   QueueResult,
+  RebaseChoices,
   RunRequest,
   Selection,
   SignalResult,
@@ -30,6 +31,7 @@ import { finishBranch } from './finish.ts'
 import { forkBranch } from './fork.ts'
 import { outcomeOf } from './outcome.ts'
 import type { Ports } from './ports.ts'
+import { rebaseBranch } from './rebase.ts'
 import { resumeRequests } from './resume.ts'
 import { revertCommit } from './revert.ts'
 import { changesetOf, reviewBranch } from './review.ts'
@@ -165,6 +167,10 @@ export class LocalEngine implements Engine {
 
   revert(commit: string): Promise<Outcome> {
     return this.#shared.locks.run(commit, () => revertCommit(this.#ports, commit, this.#requester))
+  }
+
+  rebase(id: string, choices: RebaseChoices): Promise<Outcome> {
+    return this.#on(id, (branch) => rebaseBranch(this.#ports, this.#shared.running, branch, choices))
   }
 
   async signal(id: string, name: string): Promise<SignalResult> {

@@ -1,11 +1,13 @@
 import type { AgentExit, BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
-import type { Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
+import type { Change, Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
 import type {
   CollectResult,
+  ConflictEntry,
   ContentPair,
   QueueAction,
   QueuedView,
   QueueResult,
+  RebaseChoices,
   Selection,
   SessionStdio,
 } from '../contract/engine.ts'
@@ -78,6 +80,17 @@ export interface Committer {
   /** Lands exactly this changeset or nothing. Throws `conflict`, `changed-since-review`, `not-writable`, `no-space`, `stuck`. */
   commit(record: BranchRecord, changeset: Changeset, hooks: CommitHooks): Promise<CommitOutcome>
   revert(commit: string, requester: Requester): Promise<CommitOutcome>
+}
+
+/** Does the changes of one branch again in another one over the same bases, as they are now. */
+export interface Rebaser {
+  plan(
+    record: BranchRecord,
+    changeset: Changeset,
+    choices: RebaseChoices,
+  ): Promise<{ changes: readonly Change[]; open: readonly ConflictEntry[] }>
+  /** Writes the changes into the writable layer of `to`, with content from the layers of `from`. */
+  reapply(from: BranchRecord, to: BranchRecord, changes: readonly Change[]): Promise<void>
 }
 
 export interface CommitHooks {
@@ -205,6 +218,7 @@ export interface Ports {
   layers: Layers
   differ: Differ
   committer: Committer
+  rebaser: Rebaser
   gate: Gate
   approvals: Approvals
   launcher: Launcher

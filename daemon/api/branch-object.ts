@@ -30,6 +30,8 @@ const METHODS: Readonly<Record<string, Method>> = {
   Review: async (engine, id) => one(await engine.review(id)),
   Commit: async (engine, id, [only, except]) =>
     one(await engine.commit(id, selectionOf(only, except) ?? undefined)),
+  Rebase: async (engine, id, [ours, theirs, drop]) =>
+    one(await engine.rebase(id, { ours: texts(ours), theirs: texts(theirs), drop: texts(drop) })),
   Reject: async (engine, id, [why]) => one(await engine.reject(id, String(why))),
   Discard: async (engine, id) => one(await engine.discard(id)),
   Signal: async (engine, id, [name]) => {

@@ -53,7 +53,7 @@ export class WorkerCommitter {
         reverts: null,
         requester: record.requester,
         at: this.#now().toISOString(),
-        forkedAtNs: BigInt(Date.parse(record.createdAt)) * NS_PER_MS,
+        forkedAtNs: forkOf(record),
         allowSetuid: record.profile.resolved.gate.allowSetuid,
         bases: record.bases.map(({ path, dev }) => ({ path, dev })),
       },
@@ -113,6 +113,10 @@ export class WorkerCommitter {
 }
 
 const NS_PER_MS = 1_000_000n
+
+/** What changes in the base from this moment on was not seen by the agent. */
+export const forkOf = ({ createdAt }: Pick<BranchRecord, 'createdAt'>): bigint =>
+  BigInt(Date.parse(createdAt)) * NS_PER_MS
 
 const answererOf =
   (hooks: JobHooks): Answerer =>

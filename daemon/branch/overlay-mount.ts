@@ -16,6 +16,11 @@ export const OVERLAY_OPTIONS = [
  * `view` mounts it read-only for people: the writable layer becomes the topmost lower one.
  */
 export function mountLayers(mount: LayerMount, target: string, how: 'agent' | 'view' = 'agent'): void {
+  withFd(openLayers(mount, how), (fd) => withFd(openRoot(target, O.PATH), (place) => attach(fd, place)))
+}
+
+/** The same without a place: nobody else can reach it, and it is gone when its last descriptor is closed. */
+export function openLayers(mount: LayerMount, how: 'agent' | 'view' = 'agent'): number {
   const lowers = how === 'view' ? [mount.upper, ...mount.lowers] : mount.lowers
   const opened: number[] = []
   const open = (path: string): string => {
@@ -32,13 +37,12 @@ export function mountLayers(mount: LayerMount, target: string, how: 'agent' | 'v
             ['workdir', open(mount.work)],
           ] as const)
     const attributes = MOUNT_ATTR.NOSUID | MOUNT_ATTR.NODEV | (how === 'view' ? MOUNT_ATTR.RDONLY : 0)
-    const detached = mountDetached({
+    return mountDetached({
       type: 'overlay',
       source: 'puzzled',
       options: [...layers, ...writable, ...OVERLAY_OPTIONS],
       attributes,
     })
-    withFd(detached, (fd) => withFd(openRoot(target, O.PATH), (place) => attach(fd, place)))
   } finally {
     for (const fd of opened) close(fd)
   }

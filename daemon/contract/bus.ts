@@ -135,6 +135,12 @@ export const BRANCH: BusInterface = {
       about: 'Both sides of one path, cut at the limit.',
     },
     Review: { in: [], out: OUTCOME, action: 'manage', about: 'Has the branch judged again.' },
+    Rebase: {
+      in: [arg('ours', 'as'), arg('theirs', 'as'), arg('drop', 'as')],
+      out: OUTCOME,
+      action: 'manage',
+      about: 'Does the changes again over the present base, as a new held branch.',
+    },
     Commit: { in: SELECTION, out: OUTCOME, action: 'manage', about: 'Lands what is allowed or approved.' },
     Approve: {
       in: [arg('digest', 's'), ...SELECTION, arg('why', 's')],

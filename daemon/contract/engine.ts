@@ -32,6 +32,8 @@ export interface Engine {
   reject(id: string, why: string): Promise<BranchRecord>
   discard(id: string): Promise<BranchRecord>
   revert(commit: string): Promise<Outcome>
+  /** A new, held branch over the present base with the same changes; with undecided collisions only those are told. */
+  rebase(id: string, choices: RebaseChoices): Promise<Outcome>
   signal(id: string, name: string): Promise<SignalResult>
   freeze(id: string): Promise<BranchRecord>
   thaw(id: string): Promise<BranchRecord>
@@ -114,6 +116,13 @@ export interface ConflictEntry {
 export interface Selection {
   only: readonly string[]
   except: readonly string[]
+}
+
+/** Globs. Of what both sides changed: whose counts. `drop` leaves out whatever it names. */
+export interface RebaseChoices {
+  ours: readonly string[]
+  theirs: readonly string[]
+  drop: readonly string[]
 }
 
 export interface ApprovalRequest {

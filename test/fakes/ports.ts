@@ -168,6 +168,12 @@ function portsOf(world: FakeWorld): Ports {
       commit: async (_record, changeset, hooks) => fakeCommit(world, changeset, hooks),
       revert: async () => ({ commit: 'c2', digest: 'd', files: 1, warnings: [] }),
     },
+    rebaser: {
+      plan: async (_record, { changes }) => ({ changes, open: [] }),
+      reapply: async () => {
+        world.log.push('reapply')
+      },
+    },
     gate: {
       evaluate: async (_record, changeset) => ({
         kind: world.verdict,

@@ -1,0 +1,80 @@
+// pure
+import { Buffer } from 'node:buffer'
+import { encodePath } from '../contract/bytes.ts'
+import type { Change, Changeset } from '../contract/changeset.ts'
+import type { ConflictEntry, RebaseChoices } from '../contract/engine.ts'
+import { globMatcher } from './select.ts'
+
+/** A change, by its place in the changeset, that would overwrite what somebody did to the base since the fork. */
+export interface Collision {
+  index: number
+  message: string
+}
+
+export interface RebasePlan {
+  /** What is done again over the present base, in canonical order. */
+  changes: readonly Change[]
+  /** Collisions that nobody decided about: while there is one, nothing is done. */
+  open: readonly ConflictEntry[]
+}
+
+/**
+ * What of a branch is done again on the present base. `drop` leaves any change out; of a collision `theirs` keeps the
+ * base's side and `ours` the branch's. A path that two choices name is not decided: it stays open.
+ */
+export function planRebase(
+  changeset: Changeset,
+  collisions: readonly Collision[],
+  choices: RebaseChoices,
+): RebasePlan {
+  const [ours, theirs, drop] = [choices.ours, choices.theirs, choices.drop].map((globs) =>
+    globs.map((glob) => globMatcher(glob)),
+  )
+  const named = (change: Change, globs: typeof ours): boolean =>
+    globs?.some((glob) => glob(change.path, changeset.bases[change.base] ?? '')) ?? false
+  const collided = new Map(collisions.map(({ index, message }) => [index, message]))
+  const left = new Set<Change>()
+  const open: ConflictEntry[] = []
+  for (const [index, change] of changeset.changes.entries()) {
+    const message = collided.get(index)
+    const finding = change.findings[0]
+    if (named(change, drop)) left.add(change)
+    else if (finding !== undefined)
+      open.push({ ...encodePath(change.path), message: `it can only be dropped: ${finding.message}` })
+    else if (message !== undefined) {
+      const [keep, yields] = [named(change, ours), named(change, theirs)]
+      if (keep === yields) open.push({ ...encodePath(change.path), message })
+      else if (yields) left.add(change)
+    }
+  }
+  leaveWhatDepends(changeset.changes, left)
+  return { changes: changeset.changes.filter((change) => !left.has(change)), open }
+}
+
+/**
+ * Nothing can be made below a directory that is not made, and a directory of which something stays cannot go. Each pass
+ * only adds, so it ends.
+ */
+function leaveWhatDepends(changes: readonly Change[], left: Set<Change>): void {
+  const byPath = new Map(changes.map((change) => [keyOf(change.base, Buffer.from(change.path)), change]))
+  for (let before = -1; before !== left.size; ) {
+    before = left.size
+    for (const change of changes)
+      for (const above of parentsOf(change, byPath)) {
+        if (left.has(above) && above.new?.type === 'dir' && above.old?.type !== 'dir' && change.new !== null)
+          left.add(change)
+        if (left.has(change) && change.old !== null && above.old?.type === 'dir' && above.new?.type !== 'dir')
+          left.add(above)
+      }
+  }
+}
+
+const keyOf = (base: number, path: Buffer): string => `${base}:${path.toString('latin1')}`
+
+function* parentsOf(change: Change, byPath: ReadonlyMap<string, Change>): Generator<Change> {
+  const path = Buffer.from(change.path)
+  for (let slash = path.lastIndexOf(0x2f); slash > 0; slash = path.lastIndexOf(0x2f, slash - 1)) {
+    const above = byPath.get(keyOf(change.base, path.subarray(0, slash)))
+    if (above !== undefined) yield above
+  }
+}

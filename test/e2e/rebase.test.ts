@@ -1,0 +1,137 @@
+import {
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { DEVELOPER, REVIEWER, type Workplace, workplace } from './cli.ts'
+
+let here: Workplace
+beforeEach(() => {
+  here = workplace()
+})
+afterEach(() => {
+  const left = readFileSync('/proc/self/mountinfo', 'utf8').includes(here.state)
+  here.remove()
+  expect(left, 'something is still mounted').toBe(false)
+})
+
+const file = (name: string): string => join(here.project, name)
+/** As the developer would have made it. */
+const put = (name: string, text: string): void => {
+  writeFileSync(file(name), text)
+  chownSync(file(name), DEVELOPER, DEVELOPER)
+}
+const text = (name: string): string => readFileSync(file(name), 'utf8')
+/** A branch that waits for a person. */
+const agent = (name: string, script: string) =>
+  here.puzzlectl('run', '--then', 'hold', '--name', name, '--', 'sh', '-c', script)
+const branches = async (): Promise<{ id: string; state: string; name: string | null }[]> =>
+  JSON.parse((await here.puzzlectl('ls', '--all', '--json')).out)
+/** Rebases, and has the new branch approved by somebody else. */
+async function land(name: string, ...choices: string[]): Promise<string> {
+  const rebased = await here.puzzlectl('rebase', name, '--json', ...choices)
+  const outcome = JSON.parse(rebased.out || '{}')
+  expect([rebased.status, rebased.err, outcome.state]).toEqual([120, '', 'held'])
+  const approved = await here.asUser(REVIEWER, 'approve', outcome.branch)
+  expect([approved.status, approved.err]).toEqual([0, ''])
+  return outcome.branch
+}
+
+describe('rebase', () => {
+  it('does everything again where the base changed elsewhere', async () => {
+    for (const name of ['a.txt', 'gone.txt', 'mode.sh', 'other.txt']) put(name, `${name}\n`)
+    mkdirSync(file('tree/deep'), { recursive: true })
+    writeFileSync(file('tree/deep/x'), 'x')
+    for (const name of ['tree', 'tree/deep', 'tree/deep/x']) chownSync(file(name), DEVELOPER, DEVELOPER)
+    await agent(
+      'work',
+      'echo agent >> a.txt; rm gone.txt; chmod 640 mode.sh; mkdir new; echo n > new/n; ln new/n new/m; ' +
+        'ln -s n new/l; rm -r tree; mkdir tree; echo fresh > tree/fresh; touch -d 2020-01-01 new/n',
+    )
+    put('other.txt', 'the editor saved this\n')
+    await land('work')
+    expect(text('a.txt')).toBe('a.txt\nagent\n')
+    expect(text('other.txt')).toBe('the editor saved this\n')
+    expect(existsSync(file('gone.txt'))).toBe(false)
+    expect(lstatSync(file('mode.sh')).mode & 0o777).toBe(0o640)
+    expect([existsSync(file('tree/deep')), text('tree/fresh')]).toEqual([false, 'fresh\n'])
+    expect(lstatSync(file('new/n')).ino).toBe(lstatSync(file('new/m')).ino)
+    expect(lstatSync(file('new/n')).mtime.getUTCFullYear()).toBeLessThan(2021)
+    expect(lstatSync(file('new/n')).uid).toBe(DEVELOPER)
+    expect(readlinkSync(file('new/l'))).toBe('n')
+    // The old branch is nobody's to remove but the user's.
+    expect(await branches()).toMatchObject([{ name: 'work', state: 'held' }, { state: 'committed' }])
+  })
+
+  it('tells every collision and makes nothing while one is undecided', async () => {
+    put('a.txt', 'one\n')
+    put('b.txt', 'one\n')
+    await agent('late', 'echo agent > a.txt; echo agent > b.txt; echo agent > c.txt')
+    put('a.txt', 'editor\n')
+    put('b.txt', 'editor\n')
+    const all = await here.puzzlectl('rebase', 'late')
+    expect(all.out).toMatch(
+      /^2 paths changed on both sides; nothing was made:\na\.txt: .*\nb\.txt: .*\nDecide/,
+    )
+    expect(all.status).toBe(122)
+    const one = await here.puzzlectl('rebase', 'late', '--ours', 'a.txt')
+    expect([one.status, one.out]).toEqual([122, expect.stringMatching(/^1 path .*\nb\.txt: /)])
+    const both = await here.puzzlectl('rebase', 'late', '--ours', '*', '--theirs', 'b.txt')
+    expect([both.status, both.out]).toEqual([122, expect.stringMatching(/^1 path .*\nb\.txt: /)])
+    expect(await branches()).toMatchObject([{ name: 'late', state: 'held' }])
+    expect([text('a.txt'), text('b.txt'), existsSync(file('c.txt'))]).toEqual(['editor\n', 'editor\n', false])
+  })
+
+  it.each([
+    [['--ours', 'a.txt'], 'agent\n', true],
+    [['--theirs', 'a.txt'], 'editor\n', true],
+    [['--drop', 'a.txt'], 'editor\n', true],
+    [['--ours', 'a.txt', '--drop', 'new'], 'agent\n', false],
+  ])('lands what %j decided', async (choices, content, made) => {
+    put('a.txt', 'one\n')
+    await agent('late', 'echo agent > a.txt; mkdir new; echo agent > new/c.txt')
+    put('a.txt', 'editor\n')
+    await land('late', ...choices)
+    expect([text('a.txt'), existsSync(file('new/c.txt'))]).toEqual([content, made])
+  })
+
+  it('keeps a directory in which somebody else made a file', async () => {
+    mkdirSync(file('d'))
+    chownSync(file('d'), DEVELOPER, DEVELOPER)
+    put('d/old', 'old\n')
+    await agent('removes', 'rm -r d')
+    put('d/new', 'the editor made this\n')
+    expect((await here.puzzlectl('rebase', 'removes')).status).toBe(122)
+    await land('removes', '--theirs', 'd/new')
+    expect([existsSync(file('d/old')), text('d/new')]).toEqual([false, 'the editor made this\n'])
+  })
+
+  it('after a part has landed, sees what others changed since the fork', async () => {
+    for (const name of ['a.txt', 'b.txt']) put(name, 'one\n')
+    await agent('parts', 'echo agent > a.txt; echo agent > b.txt')
+    put('b.txt', 'editor\n')
+    expect((await here.puzzlectl('review', 'parts')).status).toBe(120)
+    expect((await here.asUser(REVIEWER, 'approve', 'parts', '--only', 'a.txt')).status).toBe(0)
+    const rest = await here.puzzlectl('rebase', 'parts')
+    expect([rest.status, rest.out]).toEqual([122, expect.stringMatching(/^1 path .*\nb\.txt: /)])
+    expect(text('b.txt')).toBe('editor\n')
+  })
+
+  it('is a conflict for a change that comes after it', async () => {
+    put('a.txt', 'one\n')
+    await agent('late', 'echo agent > a.txt')
+    put('a.txt', 'editor\n')
+    const rebased = await here.puzzlectl('rebase', 'late', '--json', '--ours', 'a.txt')
+    put('a.txt', 'editor again\n')
+    const { branch } = JSON.parse(rebased.out)
+    expect((await here.puzzlectl('review', branch)).status).toBe(120)
+    expect((await here.asUser(REVIEWER, 'approve', branch)).status).toBe(122)
+    expect(text('a.txt')).toBe('editor again\n')
+  })
+})
