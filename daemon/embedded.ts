@@ -95,9 +95,8 @@ async function construct(
   const emptyTrash = canAsk ? () => void committer.emptyTrash().catch(complain('')) : undefined
   const files = new FileBranchStore(root, nodeFiles, now, emptyTrash)
   const committer = new WorkerCommitter({ root, directory: (id) => files.directory(id) }, now)
-  undo.push('end the commit workers', () => committer.close())
   const rebaser = new WorkerRebaser({ root, directory: (id) => files.directory(id) })
-  undo.push('end the rebase worker', () => rebaser.close())
+  undo.push('end the commit workers', () => closeBoth(committer, rebaser))
   const network = new NetworkParts((id) => files.directory(id), events.publish)
   undo.push('close the networks', () => network.closeAll())
   const launcher = new Launcher({ network: ({ record }) => network.open(record) })
@@ -155,6 +154,10 @@ async function recoverOnRecord(
   for (const { branch, message } of unswept) await log.append('unswept', branch, { message })
   for (const move of recovery.moves) await log.append('recovered', move.branch, { ...move })
   return { recovery, log }
+}
+
+const closeBoth = async (committer: WorkerCommitter, rebaser: WorkerRebaser): Promise<void> => {
+  await Promise.all([committer.close(), rebaser.close()])
 }
 
 /** Journals first: they decide. Then the processes of branches that nobody watches any more, then the records. */
