@@ -4,7 +4,7 @@
 image=$CACHE/root-$KERNEL.ext4
 kernel=$CACHE/kernel-$KERNEL
 packages=systemd,systemd-sysv,dbus,polkitd,udev,kmod,util-linux,libbpf1,bpftool,libseccomp2,libnftables1,nftables
-packages+=,xfsprogs,e2fsprogs,btrfs-progs,quota,attr,acl,iproute2,procps,curl,git,make,openssl,strace,python3-dbus
+packages+=,xfsprogs,e2fsprogs,btrfs-progs,quota,attr,acl,iproute2,procps,curl,ca-certificates,git,make,openssl,strace,python3-dbus
 packages+=,selinux-policy-default,selinux-policy-dev,selinux-utils,policycoreutils,checkpolicy,semodule-utils,m4,libstdc++6,busybox-static
 
 base=$CACHE/base-$(sha256sum <<<"$packages" | cut -c1-16).tar
