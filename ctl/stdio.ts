@@ -1,11 +1,13 @@
+import { isatty } from 'node:tty'
 import type { AgentSession, SessionStdio } from '../daemon/contract/engine.ts'
 
 /**
  * The agent never gets the caller's terminal (it could type into it): descriptors that are terminals become the
- * agent's own PTY, the others are handed through as they are.
+ * agent's own PTY, the engine connects the others. Asked without touching Node's streams, which would make a pipe on
+ * descriptor 0 non-blocking for the agent too.
  */
 export function sessionStdio(): SessionStdio {
-  const terminals = [process.stdin.isTTY, process.stdout.isTTY, process.stderr.isTTY]
+  const terminals = [isatty(0), isatty(1), isatty(2)]
   if (!terminals.some((terminal) => terminal === true)) return { kind: 'inherit', fds: [0, 1, 2] }
   const inherit = (fd: number): number | null => (terminals[fd] === true ? null : fd)
   return {
@@ -33,7 +35,7 @@ export async function relay(session: AgentSession): Promise<void> {
     const { columns, rows } = screenSize(screen)
     session.resize(columns, rows)
   }
-  const keys = input === undefined || process.stdin.isTTY !== true ? null : { from: process.stdin, to: input }
+  const keys = input === undefined || !isatty(0) ? null : { from: process.stdin, to: input }
   const type = (bytes: Buffer): void => void keys?.to.write(bytes)
   screen.on('resize', resize)
   keys?.from.setRawMode(true)

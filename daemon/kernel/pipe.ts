@@ -1,5 +1,5 @@
 import { syscall } from './ffi.ts'
-import { NR, O_CLOEXEC } from './uapi/index.ts'
+import { F_DUPFD_CLOEXEC, NR, O_CLOEXEC } from './uapi/index.ts'
 
 export interface Pipe {
   readonly read: number
@@ -12,4 +12,10 @@ export function pipe(): Pipe {
   // SAFETY: the kernel writes two ints; the buffer lives until the call returns.
   syscall('pipe2', NR.pipe2, ends, O_CLOEXEC)
   return { read: ends.readInt32LE(0), write: ends.readInt32LE(4) }
+}
+
+/** The same open file under another number, close-on-exec. */
+export function duplicate(fd: number): number {
+  // SAFETY: plain integers; the kernel keeps nothing of ours.
+  return Number(syscall('fcntl', NR.fcntl, fd, F_DUPFD_CLOEXEC, 3))
 }

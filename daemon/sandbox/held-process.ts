@@ -27,6 +27,16 @@ export interface StartedProcess {
   readonly onCollected: () => void
 }
 
+/** A caller reads at leisure: beyond this the copy goes on, but the end of the agent is told. */
+const DRAIN_MILLIS = 5_000
+
+async function atMost(milliseconds: number, work: Promise<void>): Promise<void> {
+  const timer = new AbortController()
+  const late = delay(milliseconds, undefined, { signal: timer.signal }).catch(() => undefined)
+  await Promise.race([work, late])
+  timer.abort()
+}
+
 export interface KillResult {
   readonly terminated: number
   readonly survivors: number
@@ -60,8 +70,15 @@ export class HeldProcess {
     this.#startedAt = started.startedAt
     this.#onCollected = started.onCollected
     this.started = started.status.started
-    Object.assign(this, started.streams)
-    this.exited = started.status.ended.then((end) => this.#collect(end))
+    const { copied, ...streams } = started.streams
+    Object.assign(this, streams)
+    this.exited = started.status.ended
+      .then((end) => this.#collect(end))
+      .then(async (exit) => {
+        copied?.end()
+        if (copied !== undefined) await atMost(DRAIN_MILLIS, copied.drained)
+        return exit
+      })
   }
 
   get pidfd(): number {

@@ -5,6 +5,7 @@ import { ReadStream } from 'node:tty'
 import { pipe } from '../kernel/pipe.ts'
 import { openTerminal, resizeTerminal } from '../kernel/pty.ts'
 import { errnoOf } from '../lib/errors.ts'
+import { handThrough } from './handed-through.ts'
 
 /** How an agent's descriptors 0 to 2 are made; the contract's `SessionStdio`. */
 export type StdioRequest =
@@ -23,6 +24,8 @@ export interface StdioStreams {
   output?: NodeJS.ReadableStream
   errors?: NodeJS.ReadableStream
   resize?: (columns: number, rows: number) => void
+  /** What is copied between the agent and its caller's descriptors. */
+  copied?: { readonly drained: Promise<void>; end(): void }
 }
 
 export interface Stdio {
@@ -79,8 +82,18 @@ interface Parts {
 }
 
 function plainParts(request: Exclude<StdioRequest, { kind: 'pty' }>): Parts {
-  if (request.kind === 'inherit')
-    return { child: [...request.fds], terminal: false, childEnds: [], ours: [], streams: () => ({}) }
+  if (request.kind === 'inherit') {
+    const { child, childEnds, ours, copy } = handThrough(request.fds)
+    const [input = -1, output = -1, errors = -1] = child
+    const streams = (): StdioStreams => ({ copied: copy() })
+    return {
+      child: [input, output, errors],
+      terminal: false,
+      childEnds: [...childEnds],
+      ours: [...ours],
+      streams,
+    }
+  }
   const [input, output, errors] = [pipe(), pipe(), pipe()]
   return {
     child: [input.read, output.write, errors.write],
@@ -111,19 +124,20 @@ function ptyParts(
 ): Parts {
   const { master, slave } = openTerminal(terminals, owner)
   resizeTerminal(master, request.columns, request.rows)
-  const [input, output, errors] = request.inherit ?? [null, null, null]
+  const through = handThrough(request.inherit ?? [null, null, null])
+  const [input, output, errors] = through.child.map((fd) => (fd < 0 ? slave : fd))
   return {
     child: [input ?? slave, output ?? slave, errors ?? slave],
     // init takes descriptor 0 as the terminal; when that is a file, the agent has none to control.
-    terminal: input === null,
-    childEnds: [slave],
-    ours: [master],
+    terminal: input === slave,
+    childEnds: [slave, ...through.childEnds],
+    ours: [master, ...through.ours],
     streams: () => {
       const stream = new ReadStream(master)
       const resize = (columns: number, rows: number): void => {
         if (!stream.destroyed) resizeTerminal(master, columns, rows)
       }
-      return { input: stream, output: untilHangup(stream), resize }
+      return { input: stream, output: untilHangup(stream), resize, copied: through.copy() }
     },
   }
 }

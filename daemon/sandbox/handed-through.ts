@@ -1,0 +1,124 @@
+import { closeSync, createReadStream, createWriteStream, fstatSync, readlinkSync } from 'node:fs'
+import { Socket } from 'node:net'
+import type { Readable, Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { duplicate, pipe } from '../kernel/pipe.ts'
+import { PuzzledError } from '../lib/errors.ts'
+
+/**
+ * A caller's descriptors for an agent. Whoever holds an open file of the host can change its mode, times, attributes and
+ * length without having a path to it, and whoever holds a socket can connect it again from the host's network. So an
+ * agent gets the end of a pipe, and what it says is copied. Only two kinds are handed over as they are: character devices
+ * (`/dev/null`; a terminal is the caller's decision) and, for input, pipes without a name.
+ * Output is copied in any case: the caller's own program may have made a shared pipe non-blocking, and few agents
+ * can write to one.
+ */
+export interface HandedThrough {
+  readonly child: readonly number[]
+  /** The child's ends, to be closed once the child has them. */
+  readonly childEnds: readonly number[]
+  /** Ours, until `copy`. */
+  readonly ours: readonly number[]
+  /** Begins to copy; `drained` settles when all output has arrived. `end` reads no more of the caller's input. */
+  copy(): { readonly drained: Promise<void>; end(): void }
+}
+
+/** Null stays null. Nothing is copied before the child runs. */
+export function handThrough(descriptors: readonly (number | null)[]): HandedThrough {
+  const links: Link[] = []
+  const byFile = new Map<string, number>()
+  const made = (): number[] => links.flatMap(({ from, to, childEnd }) => [from, to, childEnd])
+  try {
+    const child = descriptors.map((fd, index) => {
+      if (fd === null) return -1
+      if (isHarmless(fd, index)) return fd
+      // What the caller made one stream (`2>&1`) stays one: the order of what is written to it must not change.
+      const file = `${index === 0 ? 'input' : 'output'} ${identity(fd)}`
+      const known = byFile.get(file)
+      if (known !== undefined) return known
+      const link = linkTo(fd, index)
+      links.push(link)
+      byFile.set(file, link.childEnd)
+      return link.childEnd
+    })
+    return {
+      child,
+      childEnds: links.map(({ childEnd }) => childEnd),
+      ours: links.flatMap(({ from, to }) => [from, to]),
+      copy: () => copyAll(links),
+    }
+  } catch (error) {
+    for (const fd of made()) closeSync(fd)
+    throw error
+  }
+}
+
+interface Link {
+  readonly input: boolean
+  readonly from: number
+  readonly to: number
+  readonly childEnd: number
+}
+
+function isHarmless(fd: number, index: number): boolean {
+  if (fstatSync(fd).isCharacterDevice()) return true
+  return index === 0 && readlinkSync(`/proc/self/fd/${fd}`).startsWith('pipe:[')
+}
+
+function identity(fd: number): string {
+  const { dev, ino } = fstatSync(fd, { bigint: true })
+  return `${dev}:${ino}`
+}
+
+function linkTo(fd: number, index: number): Link {
+  const stat = fstatSync(fd)
+  const known = stat.isFile() || stat.isSocket() || stat.isFIFO()
+  if (!known) throw new PuzzledError('usage', `Descriptor ${index} is neither a file, a pipe nor a socket`)
+  const theirs = duplicate(fd)
+  const { read, write } = pipe()
+  return index === 0
+    ? { input: true, from: theirs, to: write, childEnd: read }
+    : { input: false, from: read, to: theirs, childEnd: write }
+}
+
+function copyAll(links: readonly Link[]): { drained: Promise<void>; end(): void } {
+  const copies = links.map(({ input, from, to }) => ({ input, ...copyOne(reader(from), writer(to)) }))
+  const outputs = copies.filter(({ input }) => !input).map(({ done }) => done)
+  return {
+    drained: Promise.all(outputs).then(() => undefined),
+    end: () => {
+      for (const { input, stop } of copies) if (input) stop()
+    },
+  }
+}
+
+const reader = (fd: number): Readable =>
+  fstatSync(fd).isFile() ? createReadStream('', { fd }) : new Socket({ fd, readable: true, writable: false })
+
+/** Without a position: the offset is the caller's, who may append or write to the same file. */
+const writer = (fd: number): Writable =>
+  fstatSync(fd).isFile() ? createWriteStream('', { fd }) : new Socket({ fd, readable: false, writable: true })
+
+/** Either side's failure ends both: a writer whose reader has gone shall get its SIGPIPE. */
+function copyOne(from: Readable, to: Writable): { done: Promise<void>; stop(): void } {
+  const stop = (): void => {
+    from.destroy()
+    to.destroy()
+  }
+  from.on('error', stop)
+  to.on('error', stop)
+  to.on('close', () => from.destroy())
+  from.pipe(to, { end: false })
+  from.on('end', () => finish(to))
+  const done = finished(to).then(
+    () => undefined,
+    () => undefined,
+  )
+  return { done, stop }
+}
+
+/** `end` would shut a socket down for all who hold it, and the caller has more to say: it is closed, once all is written. */
+function finish(to: Writable): void {
+  if (to instanceof Socket) to.write('', () => to.destroy())
+  else to.end()
+}
