@@ -116,9 +116,10 @@ function takeDescriptors(pid: number, uid: number, wanted: readonly number[]): M
   const process = pidfdOpen(pid)
   try {
     // Held now; whoever has this number must still be the caller's, or the caller would get another's descriptors.
-    if (statSync(`/proc/${pid}`).uid !== uid)
-      throw new PuzzledError('access-denied', 'The calling process is gone')
+    demandOwner(pid, uid)
     for (const fd of wanted) if (!ours.has(fd)) ours.set(fd, pidfdGetfd(process, fd))
+    // A caller that became a setuid program meanwhile has shown us that program's descriptors: they are dropped.
+    demandOwner(pid, uid)
     return ours
   } catch (error) {
     for (const fd of ours.values()) closeSync(fd)
@@ -127,6 +128,11 @@ function takeDescriptors(pid: number, uid: number, wanted: readonly number[]): M
   } finally {
     closeSync(process)
   }
+}
+
+function demandOwner(pid: number, uid: number): void {
+  if (statSync(`/proc/${pid}`).uid !== uid)
+    throw new PuzzledError('access-denied', 'The calling process is gone or is another one now')
 }
 
 async function groupsOf(config: Config): Promise<Groups> {
