@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { copyFileSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { describe, expect } from 'vitest'
 import { requestOf, run } from '../root/branch.fixture.ts'
 import { needs, program, root } from '../tier/needs.ts'
@@ -114,7 +115,8 @@ describe('S49 what is left', () => {
     }
     await launcher.sweep(branch.record.id)
     let after = stock()
-    for (let look = 0; look < 40 && after.descriptors !== before.descriptors; look++) {
+    // Cgroups go when the kernel has let go of their processes, which takes its time on a busy machine.
+    for (let look = 0; look < 400 && !isDeepStrictEqual(after, before); look++) {
       await sleep(25)
       after = stock()
     }
