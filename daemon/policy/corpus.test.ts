@@ -9,14 +9,19 @@ import { contentsOf, makeChangeset, makeRecord, type ShortChange } from '../../t
 import type { Verdict } from '../contract/verdict.ts'
 import { packageRoot } from '../lib/assets.ts'
 import { PolicyGate } from './gate.ts'
+import { gateInputSchema } from './gate-schema.ts'
 import { policySources } from './policy-set.ts'
 
 /** The shipped policy, as compiled, judged on the corpus. Contents come from the case that is being judged. */
 let contents = contentsOf([])
+let document: Uint8Array | null = null
 const gate = new PolicyGate({
   sources: () => policySources({ directory: join(packageRoot(), 'no-such-folder') }),
   contents: (...asked) => contents(...asked),
   limits: { workers: 1, timeoutMs: 20_000 },
+  record: async ({ input }) => {
+    document = input
+  },
 })
 afterAll(() => gate.close())
 
@@ -38,7 +43,11 @@ async function judge({
     exit === undefined || baseOf === null ? {} : { exit: { ...baseOf, ...exit } },
     settings,
   )
-  return gate.evaluate(record, changeset)
+  const verdict = await gate.evaluate(record, changeset)
+  // Policy authors are promised the schema: every document of the corpus keeps to it.
+  const input: unknown = JSON.parse(Buffer.from(document ?? []).toString('utf8'))
+  expect(gateInputSchema.safeParse(input).error?.issues ?? []).toEqual([])
+  return verdict
 }
 
 const rulesOf = ({ deny, hold, warn }: Verdict): string[] => [
