@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chownSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ import { ProfileStore } from '../../daemon/policy/profiles.ts'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
 import { needs, root } from '../tier/needs.ts'
 import { makeBranch, run, type TestBranch } from './branch.fixture.ts'
-import { missingFor, PROGRAMS, type RealProgram } from './programs.ts'
+import { missingFor, PROGRAMS, type RealProgram, toolPath } from './programs.ts'
 
 const folder = fileURLToPath(new URL('../../policies/profiles', import.meta.url))
 const names = readdirSync(folder)
@@ -17,7 +17,6 @@ const names = readdirSync(folder)
 const store = new ProfileStore({ directories: [folder] })
 const launcher = new Launcher()
 const branches: TestBranch[] = []
-const toolPath = `${join(homedir(), '.cargo/bin')}:/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin`
 const reference = new Map<string, { output: string; code: number | null }>()
 let caches = ''
 
@@ -84,6 +83,7 @@ describe.skipIf(root !== undefined).each(names)('under the profile "%s"', (name)
       const ran = await run(launcher, branch, ['sh', '-euc', real.script], { environment })
       const shown =
         real.mount === undefined ||
+        !existsSync(join(homedir(), real.mount)) ||
         profile.mounts.some(
           (grant) => grant.path === join(homedir(), real.mount ?? '') && grant.mode === 'ro',
         )

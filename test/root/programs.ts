@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { program } from '../tier/needs.ts'
 
 export interface RealProgram {
@@ -9,8 +12,10 @@ export interface RealProgram {
   readonly asRoot?: boolean
   /** A directory that the first run fills and every later one begins with: compiling a standard library takes long. */
   readonly cache?: string
-  /** A mount of the profile without which it is not there. */
+  /** A mount of the profile without which it is not there, below home; where the tool is elsewhere it says nothing. */
   readonly mount?: string
+  /** A tool manager's shim may be there without a tool behind it: this has to end well outside first. */
+  readonly probe?: string
 }
 
 /** Programs as people use them, unmodified. */
@@ -94,6 +99,7 @@ EOF
     needs: ['cargo'],
     asRoot: true,
     mount: '.cargo/bin',
+    probe: 'cargo --version',
     script: `export CARGO_NET_OFFLINE=true CARGO_TARGET_DIR=$PWD/target
       mkdir -p c/src; cd c; printf '[package]\\nname="c"\\nversion="0.1.0"\\nedition="2021"\\n' >Cargo.toml
       printf 'fn main(){println!("{}", std::thread::spawn(||6*7).join().unwrap())}\\n#[test]\\nfn t(){}\\n' >src/main.rs
@@ -134,6 +140,14 @@ line"
   },
 ]
 
+/** Where the tools are found, outside and inside alike. */
+export const toolPath = `${join(homedir(), '.cargo/bin')}:/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin`
+
 /** Why this machine cannot run it. */
-export const missingFor = (real: RealProgram): (string | undefined)[] =>
-  real.needs.map((name) => (name.startsWith('/') ? undefined : program(name)))
+export function missingFor(real: RealProgram): (string | undefined)[] {
+  const absent = real.needs.map((name) => (name.startsWith('/') ? undefined : program(name)))
+  if (real.probe === undefined || absent.some((reason) => reason !== undefined)) return absent
+  const environment = { PATH: toolPath, HOME: homedir() }
+  const probed = spawnSync('sh', ['-c', real.probe], { env: environment })
+  return probed.status === 0 ? absent : [`needs \`${real.probe}\` to work`]
+}
