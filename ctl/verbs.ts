@@ -162,7 +162,7 @@ export const VERBS: readonly Verb[] = [
     name: 'revert',
     group: 'Decide',
     args: '<commit>',
-    summary: 'land the reverse of a commit',
+    summary: 'land the reverse of a commit, named by its id or by its branch',
     load: () => import('./commands/revert.ts'),
   },
   {

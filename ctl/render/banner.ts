@@ -62,5 +62,7 @@ function nextCommands(outcome: Outcome, id: string): string {
   if (outcome.state === 'commit-stuck') return `puzzlectl show ${id}`
   if (outcome.state !== 'held' && outcome.state !== 'stopped') return ''
   if (outcome.verdict?.kind === 'deny') return `puzzlectl diff ${id} | puzzlectl discard ${id}`
+  if (outcome.state === 'stopped')
+    return `puzzlectl diff ${id} | puzzlectl commit ${id} | puzzlectl discard ${id}`
   return `puzzlectl diff ${id} | puzzlectl approve ${id} | puzzlectl reject ${id}`
 }

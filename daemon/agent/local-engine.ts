@@ -27,6 +27,7 @@ import { approveBranch, rejectBranch } from './approve.ts'
 import { commitBranch } from './commit.ts'
 import { discardBranch } from './discard.ts'
 import type { EventStream } from './event-stream.ts'
+import { findCommit } from './find-commit.ts'
 import { finishBranch } from './finish.ts'
 import { forkBranch } from './fork.ts'
 import { outcomeOf } from './outcome.ts'
@@ -165,7 +166,8 @@ export class LocalEngine implements Engine {
     return discardBranch(this.#ports, this.#shared.running, await this.#ports.store.resolve(id))
   }
 
-  revert(commit: string): Promise<Outcome> {
+  async revert(text: string): Promise<Outcome> {
+    const commit = await findCommit(this.#ports, text)
     return this.#shared.locks.run(commit, () => revertCommit(this.#ports, commit, this.#requester))
   }
 

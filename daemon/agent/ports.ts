@@ -80,6 +80,8 @@ export interface Committer {
   /** Lands exactly this changeset or nothing. Throws `conflict`, `changed-since-review`, `not-writable`, `no-space`, `stuck`. */
   commit(record: BranchRecord, changeset: Changeset, hooks: CommitHooks): Promise<CommitOutcome>
   revert(commit: string, requester: Requester): Promise<CommitOutcome>
+  /** The ids of all commits that can still be reverted. */
+  commits(): Promise<readonly string[]>
 }
 
 /** Does the changes of one branch again in another one over the same bases, as they are now. */

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BranchRecord, Requester } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
@@ -11,6 +12,7 @@ import type { CollectCall, LandCall, RecoverCall, RevertCall } from './commit.wo
 import type { JobHooks } from './commit-context.ts'
 import { diffJob } from './diff.ts'
 import { packChanges } from './journal/changes.ts'
+import { commitOf } from './journal/writer.ts'
 import type { CommitFate } from './recovery-plan.ts'
 import type { Collected, Retention } from './retention.ts'
 
@@ -73,6 +75,11 @@ export class WorkerCommitter {
       at: this.#now().toISOString(),
     }
     return (await this.#call('revert', call, call.as, async () => undefined)) as Landed
+  }
+
+  async commits(): Promise<readonly string[]> {
+    const names = await readdir(join(this.#store.root, 'journal'))
+    return names.flatMap((name) => commitOf(name) ?? [])
   }
 
   /** Only the journal of a commit whose thread has died knows what became of it: that is never taken for a refusal. */

@@ -24,6 +24,8 @@ export interface FakeWorld {
   events: PuzzledEvent[]
   records: Map<string, BranchRecord>
   changes: Change[]
+  /** The ids of commits that can be reverted. */
+  commits: string[]
   verdict: VerdictKind
   profile: Profile
   features: Record<string, FeatureRow>
@@ -118,6 +120,7 @@ export function fakeWorld(): FakeWorld {
     events: [],
     records: new Map(),
     changes: [fileChange('a.txt', 'hello')],
+    commits: [],
     verdict: 'allow',
     profile: profileFixture(),
     features: Object.fromEntries(FEATURE_NAMES.map((name) => [name, have(name)])),
@@ -166,7 +169,11 @@ function portsOf(world: FakeWorld): Ports {
     },
     committer: {
       commit: async (_record, changeset, hooks) => fakeCommit(world, changeset, hooks),
-      revert: async () => ({ commit: 'c2', digest: 'd', files: 1, warnings: [] }),
+      revert: async (commit) => {
+        world.log.push(`revert ${commit}`)
+        return { commit: 'c2', digest: 'd', files: 1, warnings: [] }
+      },
+      commits: async () => world.commits,
     },
     rebaser: {
       plan: async (_record, { changes }) => ({ changes, open: [] }),

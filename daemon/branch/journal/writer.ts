@@ -20,6 +20,9 @@ export interface JournalEnd {
 }
 
 export const journalName = (commit: string): string => `${commit}.log`
+/** The commit that a file in the journal's directory is the journal of; not those that were never published. */
+export const commitOf = (file: string): string | undefined =>
+  file.endsWith('.log') ? file.slice(0, -'.log'.length) : undefined
 export const pendingName = (commit: string): string => `${commit}.log.new`
 
 /**
