@@ -6,7 +6,7 @@ import { layerMounts, OverlayLayers } from '../../daemon/branch/overlay.ts'
 import { mountLayers } from '../../daemon/branch/overlay-mount.ts'
 import type { BranchRecord } from '../../daemon/contract/branch.ts'
 import type { Profile } from '../../daemon/contract/profile.ts'
-import { umount2 } from '../../daemon/kernel/mount.ts'
+import { UMOUNT, umount2 } from '../../daemon/kernel/mount.ts'
 import { plainProfile, plainRecord } from './records.ts'
 
 /** A store with nothing but layers in it, for tests that need a real overlay and no daemon. */
@@ -69,9 +69,10 @@ export class TestBranch {
     this.record = { ...this.record, layers: await this.store.layers.push(this.record) }
   }
 
-  unmount(): void {
+  /** Lazily where a process still holds files of the view. */
+  unmount(how: 'cleanly' | 'lazily' = 'cleanly'): void {
     for (const view of this.#views.splice(0)) {
-      umount2(view)
+      umount2(view, UMOUNT.NOFOLLOW | (how === 'lazily' ? UMOUNT.DETACH : 0))
       rmSync(view, { recursive: true })
     }
   }

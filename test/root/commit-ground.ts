@@ -3,13 +3,16 @@ import { mkdirSync, mkdtempSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
+import { sealChangeset } from '../../daemon/branch/changeset.ts'
+import { Reader, readChange } from '../../daemon/branch/changeset-codec.ts'
 import type { Landed } from '../../daemon/branch/commit.ts'
 import type { JobHooks } from '../../daemon/branch/commit-context.ts'
 import { WorkerCommitter } from '../../daemon/branch/committer.ts'
-import { LayerDiffer } from '../../daemon/branch/diff.ts'
+import { diffJob, LayerDiffer } from '../../daemon/branch/diff.ts'
+import { runDiff } from '../../daemon/branch/diff-job.ts'
 import { KernelDisk } from '../../daemon/branch/kernel-disk.ts'
 import type { BranchRecord } from '../../daemon/contract/branch.ts'
-import type { Changeset } from '../../daemon/contract/changeset.ts'
+import type { Change, Changeset } from '../../daemon/contract/changeset.ts'
 import type { Profile } from '../../daemon/contract/profile.ts'
 import { type Dir, NO_NAME } from '../../daemon/lib/disk.ts'
 import { root } from '../tier/needs.ts'
@@ -97,6 +100,20 @@ export class CommitGround {
   get journal(): string[] {
     return readdirSync(join(this.store.root, 'journal')).sort()
   }
+}
+
+/** The diff on this thread: starting a worker for each of thousands would take longer than they do. */
+export function diffHere(record: BranchRecord, store: TestStore): Changeset {
+  const changes: Change[] = []
+  let digest = ''
+  runDiff(diffJob(record, store.directory(record.id)), (message) => {
+    if (message.kind === 'done') digest = message.digest
+    if (message.kind !== 'changes') return
+    for (const reader = new Reader(message.bytes); !reader.done; ) changes.push(readChange(reader))
+  })
+  const changeset = sealChangeset({ bases: record.bases.map((base) => base.path), changes, requests: [] })
+  if (changeset.digest !== digest) throw new Error('The diff sent another changeset than it digested')
+  return changeset
 }
 
 /** A tree as lines: everything that a commit lands, and which names share an inode. */

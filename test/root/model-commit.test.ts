@@ -2,16 +2,10 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
-import { sealChangeset } from '../../daemon/branch/changeset.ts'
-import { Reader, readChange } from '../../daemon/branch/changeset-codec.ts'
 import { WorkerCommitter } from '../../daemon/branch/committer.ts'
-import { diffJob } from '../../daemon/branch/diff.ts'
-import { runDiff } from '../../daemon/branch/diff-job.ts'
-import type { BranchRecord } from '../../daemon/contract/branch.ts'
-import type { Change, Changeset } from '../../daemon/contract/changeset.ts'
 import { needs, program, root } from '../tier/needs.ts'
 import { TestStore } from './branches.ts'
-import { describeTree, NO_HOOKS } from './commit-ground.ts'
+import { describeTree, diffHere, NO_HOOKS } from './commit-ground.ts'
 import { type FilesystemKind, makePlace, missingFor, type Place } from './filesystems.ts'
 import { makeBase, type Operation, operations, perform } from './model-operations.ts'
 
@@ -48,20 +42,6 @@ function quietDirectories(before: readonly string[], after: readonly string[]): 
   }
   const [old, fresh] = [entries(before), entries(after)]
   return new Set([...fresh].filter(([path, names]) => old.get(path) === names).map(([path]) => path))
-}
-
-/** The diff on this thread: starting a worker for each sequence would take longer than the sequence. */
-function diffHere(record: BranchRecord, store: TestStore): Changeset {
-  const changes: Change[] = []
-  let digest = ''
-  runDiff(diffJob(record, store.directory(record.id)), (message) => {
-    if (message.kind === 'done') digest = message.digest
-    if (message.kind !== 'changes') return
-    for (const reader = new Reader(message.bytes); !reader.done; ) changes.push(readChange(reader))
-  })
-  const changeset = sealChangeset({ bases: record.bases.map((base) => base.path), changes, requests: [] })
-  expect(changeset.digest).toBe(digest)
-  return changeset
 }
 
 for (const kind of ['host', 'xfs'] as const satisfies readonly FilesystemKind[])

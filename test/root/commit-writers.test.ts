@@ -1,0 +1,214 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect } from 'vitest'
+import { land } from '../../daemon/branch/commit.ts'
+import type { CommitContext, CommitJob, JobHooks } from '../../daemon/branch/commit-context.ts'
+import { kernelContext } from '../../daemon/branch/commit-environment.ts'
+import { LayerSources } from '../../daemon/branch/commit-sources.ts'
+import { diffJob } from '../../daemon/branch/diff.ts'
+import { KernelDisk } from '../../daemon/branch/kernel-disk.ts'
+import { requireApproved } from '../../daemon/branch/still-approved.ts'
+import type { Changeset } from '../../daemon/contract/changeset.ts'
+import type { Dir } from '../../daemon/lib/disk.ts'
+import { newCommitId } from '../../daemon/lib/ids.ts'
+import { needs, program, root } from '../tier/needs.ts'
+import { type TestBranch, TestStore } from './branches.ts'
+import { diffHere, NO_HOOKS, sh } from './commit-ground.ts'
+import { type FilesystemKind, makePlace, missingFor } from './filesystems.ts'
+import { LayerWriter } from './layer-writer.ts'
+
+const ROUNDS = Number(process.env.PUZZLED_WRITER_ROUNDS ?? 100)
+/** Below and above the size up to which a file is copied in one piece. */
+const FILES = ['small', 'large'] as const
+
+interface Rig {
+  branch: TestBranch
+  base: string
+  writer: LayerWriter
+  changeset: Changeset
+  /** Lands the changeset on this thread. */
+  land(disk?: KernelDisk, hooks?: JobHooks): Promise<'landed' | string>
+}
+
+/** A branch whose files are still held by a writer although its view is gone; reviewed while the writer rested. */
+async function withWriter(
+  kind: FilesystemKind,
+  act: (rig: () => Promise<Rig>) => Promise<void>,
+): Promise<void> {
+  const place = makePlace(kind)
+  const store = new TestStore(place.path)
+  for (const folder of ['journal', 'staging']) mkdirSync(join(store.root, folder), { mode: 0o700 })
+  const writers: LayerWriter[] = []
+  let bases = 0
+  try {
+    await act(async () => {
+      const base = join(place.path, `base-${bases++}`)
+      mkdirSync(base)
+      sh('head -c 65536 /dev/zero > small; echo short > large', base)
+      const branch = await store.fork([base])
+      branch.record = { ...branch.record, createdAt: new Date(Date.now() + 1).toISOString() }
+      const view = branch.mount()
+      sh('head -c 65536 /dev/urandom > small; head -c 3000000 /dev/urandom > large', view)
+      const writer = new LayerWriter(
+        place.path,
+        FILES.map((name) => join(view, name)),
+      )
+      writers.push(writer)
+      branch.unmount('lazily')
+      const changeset = diffHere(branch.record, store)
+      return { branch, base, writer, changeset, land: lander(branch, store, changeset) }
+    })
+  } finally {
+    for (const writer of writers) await writer.end()
+    store.remove()
+    place.remove()
+  }
+}
+
+function lander(branch: TestBranch, store: TestStore, changeset: Changeset): Rig['land'] {
+  return async (disk = new KernelDisk(), hooks = NO_HOOKS) => {
+    const diff = diffJob(branch.record, store.directory(branch.record.id))
+    const { requester, bases } = branch.record
+    const job: CommitJob = {
+      ...{ commit: newCommitId(), branch: branch.record.id, digest: changeset.digest, part: false },
+      ...{ reverts: null, requester, at: new Date().toISOString(), forkedAtNs: null, allowSetuid: false },
+      bases: bases.map(({ path, dev }) => ({ path, dev })),
+      changes: changeset.changes,
+    }
+    const sources = new LayerSources(
+      disk,
+      diff.bases.map(({ uppers }) => uppers),
+    )
+    const context: CommitContext = {
+      ...kernelContext(store.root, requester, sources),
+      disk,
+      recheck: () => requireApproved(diff, changeset.changes, changeset.digest, false),
+    }
+    try {
+      return await land(context, job, hooks).then(
+        () => 'landed',
+        (error: { code?: string }) => error.code ?? String(error),
+      )
+    } finally {
+      sources.close()
+    }
+  }
+}
+
+/** What the base holds against what was approved, file by file. */
+function wrong({ base, changeset }: Rig): string[] {
+  const disk = new KernelDisk()
+  const dir = disk.openRoot(base)
+  try {
+    return changeset.changes
+      .filter(
+        ({ path, new: state }) => state?.sha256 !== undefined && disk.digest(dir, path) !== state.sha256,
+      )
+      .map(({ path }) => Buffer.from(path).toString())
+  } finally {
+    disk.close(dir)
+  }
+}
+
+/** The writer works exactly while a file is copied. */
+class Watched extends KernelDisk {
+  readonly #writer: LayerWriter
+
+  constructor(writer: LayerWriter) {
+    super()
+    this.#writer = writer
+  }
+
+  override copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): string {
+    this.#writer.do('write')
+    this.#writer.await(200)
+    const sha256 = super.copyFile(fromDir, from, dir, name)
+    this.#writer.rest()
+    return sha256
+  }
+}
+
+/** What a commit must not do: take the approved digest for that of what it staged. */
+class Trusting extends Watched {
+  readonly #approved: Changeset
+
+  constructor(writer: LayerWriter, approved: Changeset) {
+    super(writer)
+    this.#approved = approved
+  }
+
+  override copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): string {
+    super.copyFile(fromDir, from, dir, name)
+    const change = this.#approved.changes.find(({ path }) => Buffer.compare(path, from) === 0)
+    return change?.new?.sha256 ?? ''
+  }
+}
+
+/** Nor this: give the base the layer's own inode. */
+class Linking extends KernelDisk {
+  override copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): string {
+    this.hardLink(fromDir, from, dir, name)
+    return this.digest(dir, name)
+  }
+}
+
+describe.each(['host', 'xfs', 'btrfs'] as const)(
+  'a process that writes on by descriptor and memory map, on %s',
+  (kind) => {
+    const it = needs(root, program('python3'), missingFor(kind))
+
+    it(`at any moment of ${ROUNDS} commits: what lands is what was approved`, { timeout: 900_000 }, () =>
+      withWriter(kind, async (fork) => {
+        const seen: Record<string, number> = {}
+        for (let round = 0; round < ROUNDS; round++) {
+          const rig = await fork()
+          rig.writer.do('bursts')
+          const outcome = await rig.land()
+          seen[outcome] = (seen[outcome] ?? 0) + 1
+          expect(['landed', 'changed-since-review']).toContain(outcome)
+          rig.writer.await(1)
+          if (outcome === 'landed') expect(wrong(rig), `round ${round}`).toEqual([])
+          else expect(sh('cat large; wc -c < small', rig.base)).toBe('short\n65536\n')
+          await rig.writer.end()
+        }
+        console.log(`${kind}: ${JSON.stringify(seen)}`)
+        expect(Object.keys(seen).sort()).toEqual(['changed-since-review', 'landed'])
+      }),
+    )
+
+    it('while the files are copied: the commit is refused', () =>
+      withWriter(kind, async (fork) => {
+        const rig = await fork()
+        expect(await rig.land(new Watched(rig.writer))).toBe('changed-since-review')
+        expect(sh('cat large', rig.base)).toBe('short\n')
+      }))
+
+    it('after the files were copied and hashed: nothing of it reaches the base', () =>
+      withWriter(kind, async (fork) => {
+        const rig = await fork()
+        const late = async (): Promise<void> => {
+          rig.writer.do('write')
+          rig.writer.await(200)
+        }
+        expect(await rig.land(new KernelDisk(), { beforeIntent: late, afterIntent: late })).toBe('landed')
+        rig.writer.await(500)
+        expect(wrong(rig)).toEqual([])
+      }))
+
+    it('is noticed by this test where a commit trusts the digest of the layer', () =>
+      withWriter(kind, async (fork) => {
+        const rig = await fork()
+        expect(await rig.land(new Trusting(rig.writer, rig.changeset))).toBe('landed')
+        expect(wrong(rig)).not.toEqual([])
+      }))
+
+    it("is noticed by this test where a commit gives the base the layer's inode", () =>
+      withWriter(kind, async (fork) => {
+        const rig = await fork()
+        expect(await rig.land(new Linking())).toBe('landed')
+        rig.writer.do('write')
+        rig.writer.await(500)
+        expect(wrong(rig)).not.toEqual([])
+      }))
+  },
+)
