@@ -73,8 +73,7 @@ export async function openEngine(
     const opened = await construct(config, requester, canAsk, undo)
     return { ...opened, release: () => undo.unwind() }
   } catch (error) {
-    await undo.unwind()
-    throw error
+    throw await undo.unwindAfter(error)
   }
 }
 

@@ -16,8 +16,14 @@ export async function forkBranch(ports: Ports, request: CreateRequest): Promise<
   return makeBranch(ports, request, { name: resolved.name, sha256, resolved })
 }
 
-/** What a branch that takes another one's place brings with it. */
-export type Origin = { since: Date } & Pick<BranchRecord, 'parent' | 'exit'>
+/**
+ * What a branch that takes another one's place brings with it. `fill` works in its layers before it counts as made: a
+ * crash in the middle leaves nothing that somebody could take for the whole.
+ */
+export type Origin = { since: Date; fill?: (record: BranchRecord) => Promise<void> } & Pick<
+  BranchRecord,
+  'parent' | 'exit'
+>
 
 /** Creates a branch with a profile that was resolved. */
 export async function makeBranch(
@@ -32,7 +38,9 @@ export async function makeBranch(
     await ports.store.create(record)
     undo.push('create branch', () => abandon(ports, record.id))
     const { bases, grants } = await ports.layers.prepare(record.id, request.bases, profile.resolved)
-    const ready = await ports.store.move(record.id, 'ready', 'layers are made', { bases, grants, layers: 1 })
+    const prepared = { bases, grants, layers: 1 }
+    await origin.fill?.({ ...record, ...prepared })
+    const ready = await ports.store.move(record.id, 'ready', 'layers are made', prepared)
     await ports.audit.record('fork', record.id, {
       profile: profile.name,
       profileSha256: profile.sha256,
@@ -44,8 +52,7 @@ export async function makeBranch(
     undo.keep()
     return ready
   } catch (error) {
-    await undo.unwind()
-    throw error
+    throw await undo.unwindAfter(error)
   }
 }
 

@@ -90,9 +90,15 @@ export interface Rebaser {
     record: BranchRecord,
     changeset: Changeset,
     choices: RebaseChoices,
-  ): Promise<{ changes: readonly Change[]; open: readonly ConflictEntry[] }>
-  /** Writes the changes into the writable layer of `to`, with content from the layers of `from`. */
-  reapply(from: BranchRecord, to: BranchRecord, changes: readonly Change[]): Promise<void>
+  ): Promise<{ open: readonly ConflictEntry[] } & Reapplied>
+  /** Writes the changes into the writable layer of `to`, with content from the layers of `from`. Durable. */
+  reapply(from: BranchRecord, to: BranchRecord, what: Reapplied): Promise<void>
+}
+
+export interface Reapplied {
+  changes: readonly Change[]
+  /** Of these, those whose content was merged from both sides, and the commit that kept what both began from. */
+  merged: readonly { change: Change; bytes: Uint8Array; commit: string }[]
 }
 
 export interface CommitHooks {

@@ -1,11 +1,12 @@
 import type { BranchRecord } from '../contract/branch.ts'
-import type { Change, Changeset } from '../contract/changeset.ts'
+import { encodePath } from '../contract/bytes.ts'
+import type { Changeset } from '../contract/changeset.ts'
 import type { Outcome, RebaseChoices } from '../contract/engine.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { discardBranch } from './discard.ts'
 import { makeBranch } from './fork.ts'
 import { outcomeOf } from './outcome.ts'
-import type { Ports } from './ports.ts'
+import type { Ports, Reapplied } from './ports.ts'
 import { fallBack, reviewBranch } from './review.ts'
 import type { RunningAgents } from './running.ts'
 
@@ -25,14 +26,14 @@ export async function rebaseBranch(
   const { record, changeset } = await reviewBranch(ports, id)
   try {
     refuseRequests(record, changeset)
-    const { changes, open } = await ports.rebaser.plan(record, changeset, choices)
+    const { open, ...plan } = await ports.rebaser.plan(record, changeset, choices)
     const held = await ports.store.move(id, 'held', 'the base changed since the fork')
     if (open.length > 0) return outcomeOf(held, { changeset, conflicts: open })
-    if (changes.length === 0)
+    if (plan.changes.length === 0)
       throw new PuzzledError('usage', `Nothing of branch ${id} is left to do again`, {
         hint: `To give it up: puzzlectl discard ${id}`,
       })
-    return await makeRebased(ports, running, held, changes, since)
+    return await makeRebased(ports, running, held, plan, since)
   } catch (error) {
     if ((await ports.store.read(id)).state === 'reviewing')
       await fallBack(ports, id, 'held', 'it could not be rebased')
@@ -52,7 +53,7 @@ async function makeRebased(
   ports: Ports,
   running: RunningAgents,
   old: BranchRecord,
-  changes: readonly Change[],
+  plan: Reapplied,
   since: Date,
 ): Promise<Outcome> {
   const { requester, command, cwd, afterwards, profile, exit } = old
@@ -62,22 +63,37 @@ async function makeRebased(
     { bases, requester, command, cwd, afterwards, name: null },
     profile,
     // How the agent ended is part of what its work is judged by.
-    { since, parent: old.id, exit },
+    { since, parent: old.id, exit, fill: (fresh) => reapply(ports, old, fresh, plan) },
   )
+  const merged = plan.merged.map(mergedWarning)
   try {
-    if (made.bases.some(({ path }, index) => path !== bases[index]) || made.bases.length !== bases.length)
-      throw new PuzzledError(
-        'base-invalid',
-        'Other mounts stand below the base than when the branch was forked',
-      )
-    await ports.rebaser.reapply(old, made, changes)
-    await ports.audit.record('rebase', made.id, { from: old.id, changes: changes.length })
+    await ports.audit.record('rebase', made.id, {
+      from: old.id,
+      changes: plan.changes.length,
+      merged: merged.map(({ path }) => path),
+    })
     const { changeset, verdict } = await reviewBranch(ports, made.id)
     const held = await ports.store.move(made.id, 'held', `rebased from ${old.id}`)
     if (verdict.kind === 'hold') await ports.approvals.request(held, changeset, verdict)
-    return outcomeOf(held, { changeset })
+    return outcomeOf(held, { changeset, warnings: merged })
   } catch (error) {
     await discardBranch(ports, running, made.id)
     throw error
   }
 }
+
+/** While the new branch is still being prepared: one that was filled halfway never comes to be. */
+async function reapply(ports: Ports, old: BranchRecord, fresh: BranchRecord, plan: Reapplied): Promise<void> {
+  const same = old.bases.map(({ path }) => path).join('\0') === fresh.bases.map(({ path }) => path).join('\0')
+  if (!same)
+    throw new PuzzledError(
+      'base-invalid',
+      'Other mounts stand below the base than when the branch was forked',
+    )
+  await ports.rebaser.reapply(old, fresh, plan)
+}
+
+const mergedWarning = ({ change, commit }: Reapplied['merged'][number]): Outcome['warnings'][number] => ({
+  path: encodePath(change.path).path,
+  message: `both sides changed it and their lines were merged; commit ${commit} had kept what both began from`,
+})

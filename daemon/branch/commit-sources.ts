@@ -38,7 +38,8 @@ export class LayerSources implements Sources {
   }
 }
 
-function tryOpen(disk: Disk, root: Dir, path: Uint8Array): Dir | 'absent' | 'masked' {
+/** A directory below another; `masked` where something that is no directory hides it. */
+export function tryOpen(disk: Disk, root: Dir, path: Uint8Array): Dir | 'absent' | 'masked' {
   try {
     return disk.openDir(root, path)
   } catch (error) {

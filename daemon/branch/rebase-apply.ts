@@ -2,6 +2,7 @@ import { encodePath } from '../contract/bytes.ts'
 import type { Change, NodeState } from '../contract/changeset.ts'
 import { type Dir, type Disk, NO_NAME } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import { failpoint } from '../lib/failpoint.ts'
 import type { Sources } from './commit-context.ts'
 import { splitPath } from './journal/format.ts'
 
@@ -13,13 +14,21 @@ export class Reapplier {
   readonly #disk: Disk
   readonly #sources: Sources
   readonly #roots: readonly Dir[]
+  /** Content that is in no layer. */
+  readonly #merged: ReadonlyMap<Change, Uint8Array>
   /** The name that the others of one inode are linked to. */
   readonly #links = new Map<number, Change>()
 
-  constructor(disk: Disk, sources: Sources, roots: readonly Dir[]) {
+  constructor(
+    disk: Disk,
+    sources: Sources,
+    roots: readonly Dir[],
+    merged: ReadonlyMap<Change, Uint8Array> = new Map(),
+  ) {
     this.#disk = disk
     this.#sources = sources
     this.#roots = roots
+    this.#merged = merged
   }
 
   apply(changes: readonly Change[]): void {
@@ -51,6 +60,7 @@ export class Reapplier {
       if (change.kind !== 'metadata') this.#fill(change, state, dir, name)
       this.#meta(dir, name, change)
     })
+    failpoint('rebase.reapplied-one')
   }
 
   #fill(change: Change, state: NodeState, dir: Dir, name: Uint8Array): void {
@@ -68,6 +78,11 @@ export class Reapplier {
   }
 
   #copy(change: Change, state: NodeState, dir: Dir, name: Uint8Array): void {
+    const merged = this.#merged.get(change)
+    if (merged !== undefined) {
+      this.#disk.writeAt(dir, name, 0, merged)
+      return
+    }
     const source = this.#sources.find(change, state)
     if (source === null) throw changed(change, 'its content is gone from the layers')
     try {

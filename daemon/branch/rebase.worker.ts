@@ -1,5 +1,7 @@
+import type { Change } from '../contract/changeset.ts'
 import { syncfs } from '../kernel/file-data.ts'
 import { close, O, openat2, withFd } from '../kernel/paths.ts'
+import { failpoint } from '../lib/failpoint.ts'
 import { serveCalls } from '../lib/worker-side.ts'
 import { LayerSources } from './commit-sources.ts'
 import { unpackChanges } from './journal/changes.ts'
@@ -9,6 +11,7 @@ import { openLayers } from './overlay-mount.ts'
 import { landingKey, ownLandings } from './own-landings.ts'
 import { Reapplier } from './rebase-apply.ts'
 import { findCollisions } from './rebase-collisions.ts'
+import { mergeCollisions } from './rebase-merge.ts'
 import type { Collision } from './rebase-plan.ts'
 
 /** Copying and comparing wait for disks: that happens on this thread. */
@@ -20,6 +23,10 @@ export interface CollisionsCall {
   bases: readonly string[]
   packed: readonly Uint8Array[]
   forkedAtNs: bigint
+  /** The branch's upper directories, topmost first, base by base. */
+  uppers: readonly (readonly string[])[]
+  /** Until when its agent could look at the base; null when that is not known. */
+  agentEndedNs: bigint | null
 }
 
 export interface ReapplyCall {
@@ -28,21 +35,28 @@ export interface ReapplyCall {
   /** The old branch's upper directories, topmost first, base by base. */
   uppers: readonly (readonly string[])[]
   packed: readonly Uint8Array[]
+  /** Content of those changes, by number, that no layer holds. */
+  merged: readonly { index: number; bytes: Uint8Array }[]
 }
 
 serveCalls({
-  collisions({ store, branch, hasLanded, bases, packed, forkedAtNs }: CollisionsCall): Collision[] {
+  collisions(call: CollisionsCall): Collision[] {
+    const { store, branch, hasLanded, bases, packed, forkedAtNs, uppers, agentEndedNs } = call
     const disk = new KernelDisk()
-    const own = hasLanded ? ownLandings(disk, `${store}/journal`, branch) : null
-    return findCollisions(
-      disk,
-      bases,
-      packed.flatMap(unpackChanges),
-      ({ base, path }) => own?.get(landingKey(base, path)) ?? forkedAtNs,
-    )
+    const journal = `${store}/journal`
+    const own = hasLanded ? ownLandings(disk, journal, branch) : null
+    const since = ({ base, path }: Change): bigint => own?.get(landingKey(base, path)) ?? forkedAtNs
+    const changes = packed.flatMap(unpackChanges)
+    const collisions = findCollisions(disk, bases, changes, since)
+    const layers = new LayerSources(disk, uppers)
+    try {
+      return mergeCollisions(disk, { journal, bases, layers, since, agentEndedNs }, changes, collisions)
+    } finally {
+      layers.close()
+    }
   },
 
-  reapply({ mounts, uppers, packed }: ReapplyCall): void {
+  reapply({ mounts, uppers, packed, merged }: ReapplyCall): void {
     const disk = new KernelDisk()
     const sources = new LayerSources(disk, uppers)
     const roots: number[] = []
@@ -50,8 +64,13 @@ serveCalls({
       // The mounts have no place in any tree: they are gone with their descriptors, whatever happens to us.
       for (const mount of mounts)
         roots.push(withFd(openLayers(mount), (fd) => openat2(fd, '.', O.RDONLY | O.DIRECTORY)))
-      new Reapplier(disk, sources, roots).apply(packed.flatMap(unpackChanges))
+      const changes = packed.flatMap(unpackChanges)
+      const contents = new Map(
+        merged.flatMap(({ index, bytes }) => (changes[index] === undefined ? [] : [[changes[index], bytes]])),
+      )
+      new Reapplier(disk, sources, roots, contents).apply(changes)
       for (const root of roots) syncfs(root)
+      failpoint('rebase.reapplied')
     } finally {
       for (const root of roots) close(root)
       sources.close()

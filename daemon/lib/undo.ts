@@ -1,4 +1,4 @@
-import { combineErrors } from './errors.ts'
+import { combineErrors, errnoOf, PuzzledError } from './errors.ts'
 
 type Step = { name: string; run: () => void | Promise<void> }
 
@@ -28,4 +28,30 @@ export class UndoStack {
     }
     if (errors.length > 0) throw combineErrors('Cleaning up failed', errors)
   }
+
+  /** Unwinds and answers what to throw: always the failure that was the reason, also where cleaning up failed as well. */
+  async unwindAfter(reason: unknown): Promise<unknown> {
+    try {
+      await this.unwind()
+      return reason
+    } catch (failures) {
+      return withFailures(reason, failures)
+    }
+  }
+}
+
+function withFailures(reason: unknown, failures: unknown): Error {
+  const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+  const message = `${text(reason)}; cleaning up failed as well: ${text(failures)}`
+  const cause = new AggregateError([reason, failures], message)
+  if (reason instanceof PuzzledError) {
+    const { code, hint, data } = reason
+    return new PuzzledError(code, message, {
+      cause,
+      ...(hint === undefined ? {} : { hint }),
+      ...(data === undefined ? {} : { data }),
+    })
+  }
+  const code = errnoOf(reason)
+  return Object.assign(new Error(message, { cause }), code === undefined ? {} : { code })
 }

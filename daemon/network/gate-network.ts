@@ -47,8 +47,7 @@ export async function openNetwork(options: NetworkOptions): Promise<BranchNetwor
     undo.keep()
     return network
   } catch (error) {
-    await undo.unwind()
-    throw error
+    throw await undo.unwindAfter(error)
   }
 }
 

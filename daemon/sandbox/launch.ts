@@ -62,8 +62,7 @@ export class Launcher {
       undo.keep()
       return branch
     } catch (error) {
-      await undo.unwind()
-      throw error
+      throw await undo.unwindAfter(error)
     }
   }
 

@@ -147,8 +147,7 @@ export class RunningBranch {
       if (request.timeoutMillis !== undefined) held.endAfter(request.timeoutMillis)
       return held
     } catch (error) {
-      await undo.unwind()
-      throw error
+      throw await undo.unwindAfter(error)
     }
   }
 }

@@ -3,13 +3,14 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { DEVELOPER, REVIEWER, type Workplace, workplace } from './cli.ts'
+import { begin, DEVELOPER, REVIEWER, type Workplace, workplace } from './cli.ts'
 
 let here: Workplace
 beforeEach(() => {
@@ -33,6 +34,7 @@ const agent = (name: string, script: string) =>
   here.puzzlectl('run', '--then', 'hold', '--name', name, '--', 'sh', '-c', script)
 const branches = async (): Promise<{ id: string; state: string; name: string | null }[]> =>
   JSON.parse((await here.puzzlectl('ls', '--all', '--json')).out)
+const LINES = Array.from({ length: 20 }, (_, n) => `${n + 1}\n`)
 /** Rebases, and has the new branch approved by somebody else. */
 async function land(name: string, ...choices: string[]): Promise<string> {
   const rebased = await here.puzzlectl('rebase', name, '--json', ...choices)
@@ -122,6 +124,80 @@ describe('rebase', () => {
     expect([rest.status, rest.out]).toEqual([122, expect.stringMatching(/^1 path .*\nb\.txt: /)])
     expect(text('b.txt')).toBe('editor\n')
   })
+
+  it('merges the lines of two branches, tells it, and lands them after a person has looked', async () => {
+    put('a.txt', LINES.join(''))
+    await agent('second', "sed -i 's/^3$/three/' a.txt; echo new > b.txt")
+    await agent('first', "sed -i 's/^17$/seventeen/' a.txt")
+    expect((await here.asUser(REVIEWER, 'approve', 'first')).status).toBe(0)
+    const refused = await here.asUser(REVIEWER, 'approve', 'second')
+    expect(refused.status).toBe(122)
+    const rebased = await here.puzzlectl('rebase', 'second')
+    expect([rebased.status, rebased.out + rebased.err]).toEqual([
+      120,
+      expect.stringMatching(
+        /a\.txt: both sides changed it and their lines were merged; commit c\w+ had kept/,
+      ),
+    ])
+    const made = (await branches()).at(-1)
+    expect((await here.puzzlectl('diff', made?.id ?? '')).out).toMatch(/^-3\n\+three$/m)
+    expect((await here.asUser(REVIEWER, 'approve', made?.id ?? '')).status).toBe(0)
+    const both = LINES.join('').replace('\n3\n', '\nthree\n').replace('\n17\n', '\nseventeen\n')
+    expect([text('a.txt'), text('b.txt')]).toEqual([both, 'new\n'])
+    expect(lstatSync(file('a.txt')).uid).toBe(DEVELOPER)
+  })
+
+  it.each([
+    [['--ours', 'a.txt'], (agent: string) => agent],
+    [['--theirs', 'a.txt'], (_: string, base: string) => base],
+    [['--drop', 'a.txt'], (_: string, base: string) => base],
+  ])('does not merge what %j decided', async (choices, expected) => {
+    put('a.txt', LINES.join(''))
+    await agent('second', "sed -i 's/^3$/three/' a.txt; echo new > b.txt")
+    await agent('first', "sed -i 's/^17$/seventeen/' a.txt")
+    await here.asUser(REVIEWER, 'approve', 'first')
+    await land('second', ...choices)
+    const [mine, base] = [['3', 'three'] as const, ['17', 'seventeen'] as const].map(([from, to]) =>
+      LINES.join('').replace(`\n${from}\n`, `\n${to}\n`),
+    )
+    expect(text('a.txt')).toBe(expected(mine ?? '', base ?? ''))
+  })
+
+  it('says why it cannot merge: the same lines, or nothing to merge with', async () => {
+    put('a.txt', LINES.join(''))
+    put('b.txt', LINES.join(''))
+    await agent('second', "sed -i 's/^3$/three/' a.txt b.txt")
+    await agent('first', "sed -i 's/^4$/four/' a.txt")
+    expect((await here.asUser(REVIEWER, 'approve', 'first')).status).toBe(0)
+    put('b.txt', `0\n${LINES.join('')}`)
+    const open = await here.puzzlectl('rebase', 'second')
+    expect(open.status).toBe(122)
+    expect(open.out).toMatch(
+      /^a\.txt: .*both sides changed it at line 3 of the version that they have in common$/m,
+    )
+    expect(open.out).toMatch(/^b\.txt: .*no version from the time of the fork is kept to merge with$/m)
+  })
+
+  it.each(['rebase.reapplied-one', 'rebase.reapplied'])(
+    'killed at %s leaves the old branch as it was and nothing of the new one',
+    async (point) => {
+      put('a.txt', 'one\n')
+      put('other.txt', 'one\n')
+      await agent('work', 'echo agent > a.txt; mkdir d; echo b > d/b; echo c > c')
+      put('other.txt', 'two\n')
+      const killed = begin(here.project, here.state, DEVELOPER, ['rebase', 'work'], `${point}=kill`)
+      expect((await killed.ended).status).toBeNull()
+      expect(await branches()).toMatchObject([{ name: 'work', state: 'held' }])
+      expect(readdirSync(join(here.state, 'branches'))).toHaveLength(1)
+      await land('work')
+      expect([text('a.txt'), text('d/b'), text('c'), text('other.txt')]).toEqual([
+        'agent\n',
+        'b\n',
+        'c\n',
+        'two\n',
+      ])
+    },
+  )
 
   it('is a conflict for a change that comes after it', async () => {
     put('a.txt', 'one\n')

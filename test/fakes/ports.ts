@@ -176,7 +176,7 @@ function portsOf(world: FakeWorld): Ports {
       commits: async () => world.commits,
     },
     rebaser: {
-      plan: async (_record, { changes }) => ({ changes, open: [] }),
+      plan: async (_record, { changes }) => ({ changes, open: [], merged: [] }),
       reapply: async () => {
         world.log.push('reapply')
       },
