@@ -105,6 +105,13 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/events.ts'),
   },
   {
+    name: 'metrics',
+    group: 'Look',
+    summary: 'print what the daemon counts (OpenMetrics)',
+    options: [['--socket <path>', 'its socket (default: metrics.sock in the runtime directory)']],
+    load: () => import('./commands/metrics.ts'),
+  },
+  {
     name: 'review',
     group: 'Decide',
     args: '<id>',

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { announcing } from './agent/announce.ts'
 import { EventStream } from './agent/event-stream.ts'
 import { LocalEngine } from './agent/local-engine.ts'
-import type { Auditor, Budgeting, Ports, RunningAgent } from './agent/ports.ts'
+import { measuring } from './agent/measure.ts'
+import type { Auditor, Budgeting, Gate, Ports, RunningAgent } from './agent/ports.ts'
 import { AuditLog } from './audit/log.ts'
 import { WorkerCommitter } from './branch/committer.ts'
 import { LayerDiffer } from './branch/diff.ts'
@@ -20,6 +21,8 @@ import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
 import { nodeFiles } from './lib/durable.ts'
 import { PuzzledError } from './lib/errors.ts'
 import { UndoStack } from './lib/undo.ts'
+import { counting, networkCounters, readBeforeText } from './measured-parts.ts'
+import { Registry } from './metrics/registry.ts'
 import { NetworkParts } from './network-parts.ts'
 import { ACTION_POLICY_FILE, ActionJudge } from './policy/action-judge.ts'
 import { ApprovalStore } from './policy/approvals.ts'
@@ -37,6 +40,7 @@ export interface OpenedEngine {
   /** What recovery found and did when the store was opened. */
   recovery: RecoveryReport
   audit: Auditor['record']
+  metrics: Registry
   /** Reads policies again: all of them, or none. */
   reload(): Promise<void>
   release(): Promise<void>
@@ -87,7 +91,8 @@ async function construct(
   undo.push('unlock the store', () => directory.close())
   const root = directory.path
   const stream = new EventStream()
-  const events = { publish: (event: Parameters<EventStream['publish']>[0]) => stream.publish(event) }
+  const metrics = new Registry()
+  const events = counting(stream, metrics)
   const complain = (branch: string) => (error: unknown) =>
     events.publish({ kind: 'warning', branch, time: now().toISOString(), message: String(error) })
   // A command has no time to remove what was discarded: that is left to `gc`.
@@ -96,46 +101,45 @@ async function construct(
   const committer = new WorkerCommitter({ root, directory: (id) => files.directory(id) }, now)
   const rebaser = new WorkerRebaser({ root, directory: (id) => files.directory(id) })
   undo.push('end the commit workers', () => closeBoth(committer, rebaser))
-  const network = new NetworkParts((id) => files.directory(id), events.publish)
+  const network = new NetworkParts((id) => files.directory(id), events.publish, networkCounters(metrics))
   undo.push('close the networks', () => network.closeAll())
   const launcher = new Launcher({ network: ({ record }) => network.open(record) })
   const { recovery, log } = await recoverOnRecord(root, { files, committer, launcher }, undo)
   const differ = new LayerDiffer(files)
   const policy = await openPolicy(root, differ, canAsk)
   undo.push('end the policy workers', () => policy.gate.close())
-  const ports: Ports = {
+  const plain: Ports = {
     store: announcing(files, events, { now }),
     layers: new OverlayLayers(files, root),
     differ,
     committer,
     rebaser,
-    gate: {
-      evaluate: (...args) => policy.gate.evaluate(...args),
-      consume: (...args) => policy.judge.consume(...args),
-    },
+    gate: policy.port,
     approvals: policy.approvals,
     launcher: withNetwork(launcher, network, complain),
     budgets: budgeting(canAsk, network),
     outbox: network,
     audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
     events,
-    profiles: {
-      resolve: async (name, requester) => {
-        const home = accountOf(requester.uid)?.home
-        return new ProfileStore().resolve(name, home === undefined ? {} : { home })
-      },
-    },
+    profiles: { resolve: resolveProfile },
     features: (names) => probe(root, names),
     clock: { now },
     retry: (record) => retryCommit(files, committer, record),
     collect: () => collect(committer, config),
   }
+  const ports = measuring(plain, metrics)
   const engine = LocalEngine.over(ports, stream, requester, () => undo.unwind())
   const resumed = engine.resume(recovery.moves.flatMap(({ branch, landed }) => (landed ? [branch] : [])))
   // The daemon serves meanwhile; a command has nobody to go on after it.
   if (!canAsk) await resumed
   const reload = (): Promise<void> => policy.gate.reload().then(() => policy.judge.reload())
-  return { engine, recovery, reload, audit: ports.audit.record }
+  readBeforeText(metrics, engine, network)
+  return { engine, recovery, reload, audit: ports.audit.record, metrics }
+}
+
+const resolveProfile: Ports['profiles']['resolve'] = async (name, requester) => {
+  const home = accountOf(requester.uid)?.home
+  return new ProfileStore().resolve(name, home === undefined ? {} : { home })
 }
 
 /** The log opens when the store is what it says; then it is told what was found. */
@@ -267,7 +271,11 @@ async function openPolicy(root: string, differ: LayerDiffer, canAsk: boolean) {
     judge: (...args) => judge.judge(...args),
     record: (decision) => decisions.record(decision),
   })
-  return { gate, judge, approvals: new ApprovalStore(nodeFiles, join(directory, 'approvals'), now) }
+  const port: Gate = {
+    evaluate: (...args) => gate.evaluate(...args),
+    consume: (...args) => judge.consume(...args),
+  }
+  return { gate, judge, port, approvals: new ApprovalStore(nodeFiles, join(directory, 'approvals'), now) }
 }
 
 const contentsOf =

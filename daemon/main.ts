@@ -1,5 +1,6 @@
 import { closeSync, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Groups } from './api/authorize.ts'
 import { BusService } from './api/serve.ts'
 import { exitStatusOf } from './contract/errors.ts'
@@ -7,8 +8,9 @@ import { type OpenedEngine, openEngine } from './embedded.ts'
 import { notifyManager } from './kernel/notify.ts'
 import { pidfdGetfd, pidfdOpen } from './kernel/pidfd.ts'
 import { BusConnection, SYSTEM_BUS } from './lib/bus-connection.ts'
-import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
+import { CONFIG_PATH, type Config, METRICS_SOCKET, readConfig } from './lib/config.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
+import { serveMetrics } from './process-metrics.ts'
 
 const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
 const VERSION = process.env.PUZZLED_BUILD_VERSION ?? 'unbuilt'
@@ -42,16 +44,34 @@ function say(text: string): number {
 
 async function serve(config: Config, path: string): Promise<void> {
   const opened = await openEngine(config, ROOT, true)
+  const closeMetrics = await offerMetrics(opened, config)
   try {
     await serveOnBus(opened, config, path)
   } finally {
+    await closeMetrics()
     await opened.engine.endAgents()
     await opened.release()
   }
 }
 
+/** Readers are those who may see every branch. A daemon that cannot be watched works, and says so. */
+async function offerMetrics({ metrics }: OpenedEngine, config: Config): Promise<() => Promise<void>> {
+  const { socket, loopback_port: port } = config.metrics
+  if (!socket) return async () => undefined
+  try {
+    await mkdir(config.runtime_dir, { recursive: true, mode: 0o711 })
+    const { reviewers } = await groupsOf(config)
+    const place = join(config.runtime_dir, METRICS_SOCKET)
+    const served = await serveMetrics(metrics, { version: VERSION, socket: place, gid: reviewers, port })
+    return () => served.close().catch(complain)
+  } catch (error) {
+    complain(new Error(`The metrics cannot be offered: ${error instanceof Error ? error.message : error}`))
+    return async () => undefined
+  }
+}
+
 async function serveOnBus(
-  { engine, audit, reload }: OpenedEngine,
+  { engine, audit, reload, metrics }: OpenedEngine,
   config: Config,
   path: string,
 ): Promise<void> {
@@ -73,6 +93,7 @@ async function serveOnBus(
     },
     sessionDirectory: `${config.runtime_dir}/sessions`,
     denied: (uid, what, why) => {
+      metrics.count('puzzled_refused_calls')
       audit('denied', '', { uid, what, why }).catch(complain)
     },
   })

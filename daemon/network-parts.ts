@@ -10,7 +10,7 @@ import type { BudgetKind } from './contract/profile.ts'
 import { createNetns } from './kernel/netns.ts'
 import { PuzzledError } from './lib/errors.ts'
 import { KeyLock } from './lib/key-lock.ts'
-import { BranchQueue } from './network/branch-queue.ts'
+import { BranchQueue, type NetworkCounters } from './network/branch-queue.ts'
 import { type BranchNetwork, openNetwork } from './network/gate-network.ts'
 import { type RequestState, readLog } from './network/queue-record.ts'
 import { viewOf } from './network/queue-view.ts'
@@ -28,12 +28,32 @@ const FINAL: ReadonlySet<RequestState> = new Set(['sent', 'dropped', 'skipped'])
 export class NetworkParts implements Outbox {
   readonly #directoryOf: (id: string) => string
   readonly #publish: (event: PuzzledEvent) => void
+  readonly #counters: NetworkCounters | undefined
   readonly #owner = new KeyLock<string>()
   readonly #live = new Map<string, Live>()
 
-  constructor(directoryOf: (id: string) => string, publish: (event: PuzzledEvent) => void) {
+  /** Of branches whose networks are closed. */
+  readonly #past = { out: 0, in: 0 }
+
+  constructor(
+    directoryOf: (id: string) => string,
+    publish: (event: PuzzledEvent) => void,
+    counters?: NetworkCounters,
+  ) {
     this.#directoryOf = directoryOf
     this.#publish = publish
+    this.#counters = counters
+  }
+
+  /** Bytes of all branches since the start, for the metrics. */
+  traffic(): { out: number; in: number } {
+    const sum = { ...this.#past }
+    for (const { network } of this.#live.values()) {
+      const { bytesOut, bytesIn } = network.usage()
+      sum.out += bytesOut
+      sum.in += bytesIn
+    }
+    return sum
   }
 
   /** The namespace exists and everything in it listens before the agent does. */
@@ -55,12 +75,39 @@ export class NetworkParts implements Outbox {
     const live = this.#live.get(id)
     if (live === undefined) return
     this.#live.delete(id)
+    const { bytesOut, bytesIn } = live.network.usage()
+    this.#past.out += bytesOut
+    this.#past.in += bytesIn
+    this.#tellDropped(id, live.network)
     await live.network.close()
     closeSync(live.namespace)
   }
 
   async closeAll(): Promise<void> {
     for (const id of [...this.#live.keys()]) await this.close(id)
+  }
+
+  /** Packets are counted by the kernel: that some were dropped is told once, when nothing can be dropped any more. */
+  #tellDropped(branch: string, network: BranchNetwork): void {
+    const time = new Date().toISOString()
+    for (const { layer, subject, rule, message, help, count } of this.#blocked(branch, network)) {
+      if (layer !== 'nft') continue
+      this.#counters?.denied(layer, count)
+      const event = { kind: 'denial', branch, time, layer, rule, message } as const
+      const told = { ...event, subject: `${count} ${subject}` }
+      this.#publish(help === undefined ? told : { ...told, help })
+    }
+  }
+
+  /** A count that cannot be read must not keep the network open. */
+  #blocked(branch: string, network: BranchNetwork): ReturnType<BranchNetwork['blocked']> {
+    try {
+      return network.blocked()
+    } catch (error) {
+      const message = `Dropped packets could not be counted: ${error}`
+      this.#publish({ kind: 'warning', branch, time: new Date().toISOString(), message })
+      return []
+    }
   }
 
   readings(id: string): Partial<Record<BudgetKind, number>> {
@@ -135,6 +182,7 @@ export class NetworkParts implements Outbox {
       network: record.profile.resolved.network,
       directory: this.#directoryOf(record.id),
       onEvent: this.#publish,
+      ...(this.#counters === undefined ? {} : { counters: this.#counters }),
     }
   }
 }

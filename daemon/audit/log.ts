@@ -133,8 +133,13 @@ export class AuditLog {
     await this.#write([this.#headLine()])
     failpoint('audit.sealed')
     const next = await createSegment(this.#directory, this.#log.segment + 1)
-    failpoint('audit.segment-created')
-    await this.#log.handle.close()
+    try {
+      failpoint('audit.segment-created')
+      await this.#log.handle.close()
+    } catch (error) {
+      await next.close()
+      throw error
+    }
     this.#log.handle = next
     this.#log.segment++
     this.#log.size = 0

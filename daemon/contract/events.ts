@@ -2,16 +2,19 @@
 import type { BranchState } from './states.ts'
 import type { VerdictKind } from './verdict.ts'
 
-export type DenialLayer =
-  | 'landlock'
-  | 'seccomp'
-  | 'lsm'
-  | 'nft'
-  | 'proxy'
-  | 'dns'
-  | 'quota'
-  | 'budget'
-  | 'policy'
+/** Who can refuse something to an agent. */
+export const DENIAL_LAYERS = [
+  'landlock',
+  'seccomp',
+  'lsm',
+  'nft',
+  'proxy',
+  'dns',
+  'quota',
+  'budget',
+  'policy',
+] as const
+export type DenialLayer = (typeof DENIAL_LAYERS)[number]
 
 export type PuzzledEvent =
   | { kind: 'state'; branch: string; time: string; from: BranchState; to: BranchState; reason: string }

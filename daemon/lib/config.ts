@@ -4,6 +4,8 @@ import { z } from 'zod'
 import { errnoOf, PuzzledError } from './errors.ts'
 
 export const CONFIG_PATH = '/etc/puzzled/puzzled.yaml'
+/** In the runtime directory. */
+export const METRICS_SOCKET = 'metrics.sock'
 
 const duration = z
   .string()
@@ -33,6 +35,14 @@ const schema = z.strictObject({
       commits: z.int().min(0).default(100),
       age: duration.prefault('30d'),
       bytes: size.prefault('10G'),
+    })
+    .prefault({}),
+  metrics: z
+    .strictObject({
+      /** `RUNTIME_DIR/metrics.sock`, for root and the reviewers. */
+      socket: z.boolean().default(true),
+      /** Without rights: everybody on this machine can read it. */
+      loopback_port: z.int().min(1).max(65_535).nullable().default(null),
     })
     .prefault({}),
 })

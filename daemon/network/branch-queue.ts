@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { PuzzledEvent } from '../contract/events.ts'
+import type { DenialLayer, PuzzledEvent } from '../contract/events.ts'
 import type { NetworkProfile } from '../contract/profile.ts'
 import type { Credential } from './credentials.ts'
 import { LIMITS, type NetworkLimits } from './limits.ts'
@@ -11,12 +11,19 @@ import { type Lookup, ownAddresses, PinnedResolver, systemLookup } from './resol
 import { loadCredentials } from './secret-source.ts'
 import { Sender } from './send.ts'
 
+export interface NetworkCounters {
+  denied(layer: DenialLayer, times?: number): void
+  served(kind: string, seconds: number): void
+}
+
 export interface OutsideOptions {
   readonly branch: string
   readonly network: NetworkProfile
   /** The branch's directory in the store; the queue is `queue/` in it. */
   readonly directory: string
   onEvent(event: PuzzledEvent): void
+  /** For the metrics: every denial and every request, where events tell only some of many alike. */
+  readonly counters?: NetworkCounters
   readonly queueLimits?: QueueLimits
   readonly limits?: Partial<NetworkLimits>
   /** The outside name service; the system's by default. */

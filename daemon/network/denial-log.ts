@@ -19,13 +19,19 @@ const EVENTS_PER_MINUTE = 3
 export class DenialLog {
   readonly #branch: string
   readonly #publish: (event: PuzzledEvent) => void
+  readonly #count: (layer: DenialLayer) => void
   readonly #rows = new Map<string, BlockedRow>()
   #minute = 0
   readonly #published = new Map<string, number>()
 
-  constructor(branch: string, publish: (event: PuzzledEvent) => void) {
+  constructor(
+    branch: string,
+    publish: (event: PuzzledEvent) => void,
+    count: (layer: DenialLayer) => void = () => undefined,
+  ) {
     this.#branch = branch
     this.#publish = publish
+    this.#count = count
   }
 
   add(layer: DenialLayer, subject: string, rule: string, message: string, help?: string): void {
@@ -36,6 +42,7 @@ export class DenialLog {
       this.#rows.get(key) ??
       this.#newRow(key, { layer, subject: shown, rule, message, help, first: time, count: 0 })
     row.count++
+    this.#count(layer)
     if (!this.#mayPublish(key)) return
     const event = {
       kind: 'denial',

@@ -52,7 +52,11 @@ export async function openNetwork(options: NetworkOptions): Promise<BranchNetwor
 }
 
 async function build(options: NetworkOptions, undo: UndoStack): Promise<BranchNetwork> {
-  const log = new DenialLog(options.branch, (event) => options.onEvent(event))
+  const log = new DenialLog(
+    options.branch,
+    (event) => options.onEvent(event),
+    (layer) => options.counters?.denied(layer),
+  )
   const queue = await BranchQueue.open(options)
   undo.push('close the queue', () => queue.close())
   const { gate, authority } = await makeGate(options, queue, log)
@@ -131,6 +135,7 @@ async function makeGate(
     checkName: (host) => guard.check(host, Math.floor(performance.now() / 60_000)),
     denied: (subject, denial) => log.add('proxy', subject, denial.rule, denial.message, denial.help),
     queued: (id) => queue.announce(queue.queue.get(id)),
+    served: (kind, seconds) => options.counters?.served(kind, seconds),
   }
   return { gate, authority }
 }

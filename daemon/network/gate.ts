@@ -8,7 +8,7 @@ import type { NetworkLimits } from './limits.ts'
 import type { NameBook } from './name-book.ts'
 import type { NameVerdict } from './name-guard.ts'
 import type { RequestQueue } from './queue.ts'
-import type { CompiledRules } from './request-rule.ts'
+import type { CompiledRules, Decision } from './request-rule.ts'
 import type { Upstream } from './upstream.ts'
 
 /** Everything that the parts of one branch's proxy share. */
@@ -24,6 +24,8 @@ export interface Gate {
   checkName(host: Hostname): NameVerdict
   denied(subject: string, denial: NetworkDenied): void
   queued(id: string, method: string, host: string): void
+  /** A request was answered, whatever the answer was. */
+  served(kind: Decision['class'], seconds: number): void
 }
 
 /** How a connection of the agent came and where it said that it goes: what every request in it is held against. */

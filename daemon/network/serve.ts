@@ -17,13 +17,15 @@ export async function serve(
   proceed: Continue,
 ): Promise<void> {
   let subject = `${from.method} ${(from.url ?? '').slice(0, 300)}`
+  let kind: Decision['class'] = 'deny'
+  const started = performance.now()
   try {
     const request = judgeable(from)
     subject = `${request.method} ${request.scheme}://${request.host.text}:${request.port}${request.target.raw.slice(0, 300)}`
     const decision = judge(gate, request)
     gate.budget.startRequest(decision.matched, request.host.text)
     proceed()
-    await act(gate, request, decision, from, to)
+    kind = await act(gate, request, decision, from, to)
   } catch (error) {
     const denied =
       error instanceof NetworkDenied
@@ -31,6 +33,8 @@ export async function serve(
         : new NetworkDenied(502, 'internal', 'The gate failed', { cause: error })
     gate.denied(subject, denied)
     refuse(denied, from, to)
+  } finally {
+    gate.served(kind, (performance.now() - started) / 1000)
   }
 }
 
@@ -52,10 +56,11 @@ async function act(
   decision: Decision,
   from: AgentRequest,
   to: AgentResponse,
-): Promise<void> {
+): Promise<Decision['class']> {
   if (decision.needsBody !== undefined) return await actOnBody(gate, request, decision, from, to)
-  if (decision.class === 'queue') return await enqueue(gate, request, decision, from, to)
-  await forward(gate, request, decision, from, to)
+  if (decision.class === 'queue') await enqueue(gate, request, decision, from, to)
+  else await forward(gate, request, decision, from, to)
+  return decision.class
 }
 
 /** GraphQL and JSON-RPC: the body says whether it is a read. One that is too large to judge is a write. */
@@ -65,7 +70,7 @@ async function actOnBody(
   decision: Decision,
   from: AgentRequest,
   to: AgentResponse,
-): Promise<void> {
+): Promise<Decision['class']> {
   const chunks: Buffer[] = []
   let size = 0
   if (hasBody(from))
@@ -80,9 +85,12 @@ async function actOnBody(
   const isRead = whole && isReadBody(kind, body, decision.matched?.rule.readMethods ?? [])
   const final = decideWithBody(decision, isRead)
   if (final.class === 'deny') throw new NetworkDenied(403, final.rule, final.reason, { help: final.help })
-  if (final.class === 'queue') return await enqueue(gate, request, final, from, to, body)
-  gate.budget.addBytes(final.matched, request.host.text, 'out', body.length)
-  await forward(gate, request, final, from, to, body)
+  if (final.class === 'queue') await enqueue(gate, request, final, from, to, body)
+  else {
+    gate.budget.addBytes(final.matched, request.host.text, 'out', body.length)
+    await forward(gate, request, final, from, to, body)
+  }
+  return final.class
 }
 
 /** What cannot be answered any more is cut off. A body that was not read ends the connection, or it would be read. */

@@ -1,8 +1,8 @@
 import { posix } from 'node:path'
 import type { Import, Source } from './source.ts'
 
-/** DESIGN: branch, sandbox and network stand on the kernel layer; policy, budget and audit must not know it. */
-const FEATURES = ['branch', 'sandbox', 'network', 'policy', 'budget', 'audit']
+/** DESIGN: branch, sandbox and network stand on the kernel layer; policy, budget, audit and metrics must not know it. */
+const FEATURES = ['branch', 'sandbox', 'network', 'policy', 'budget', 'audit', 'metrics']
 
 /** What each folder's code may import at run time, besides itself. `◦` = only files marked `// pure`. */
 const TABLE: Readonly<Record<string, readonly string[]>> = {
@@ -15,6 +15,7 @@ const TABLE: Readonly<Record<string, readonly string[]>> = {
   policy: ['contract', 'lib'],
   budget: ['contract', 'lib'],
   audit: ['contract', 'lib'],
+  metrics: ['contract', 'lib'],
   agent: ['contract', 'lib', 'kernel', 'features'],
   api: ['contract', 'lib', 'kernel', 'features', 'agent'],
   /** Files directly in daemon/: the composition roots. */
