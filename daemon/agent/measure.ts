@@ -45,6 +45,7 @@ export function measuring(ports: Ports, registry: Registry): Ports {
         registry.count('puzzled_commit_changes', {}, landed.files)
         return landed
       },
+      commits: (...args) => ports.committer.commits(...args),
       revert: (...args) => timed('puzzled_commit_seconds', () => ports.committer.revert(...args), landing),
     },
     audit: {
