@@ -121,7 +121,12 @@ async function construct(
     outbox: network,
     audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
     events,
-    profiles: { resolve: resolveProfile },
+    profiles: {
+      resolve: async (name, requester) => {
+        if (canAsk) refuseOwnProfile(name, requester)
+        return resolveProfile(name, requester)
+      },
+    },
     features: (names) => probe(root, names),
     clock: { now },
     retry: (record) => retryCommit(files, committer, record),
@@ -140,6 +145,17 @@ async function construct(
 const resolveProfile: Ports['profiles']['resolve'] = async (name, requester) => {
   const home = accountOf(requester.uid)?.home
   return new ProfileStore().resolve(name, home === undefined ? {} : { home })
+}
+
+/**
+ * A profile says which secrets the daemon reads and which commands it runs for them, and how strict the gate is: in the
+ * daemon it is root's word. Who runs puzzlectl as root without a daemon has that word anyway.
+ */
+function refuseOwnProfile(name: string, { uid }: Requester): void {
+  if (uid === 0 || !(name.includes('/') || name.endsWith('.yaml'))) return
+  throw new PuzzledError('access-denied', `Only root may name a profile by its file (${name})`, {
+    hint: 'Ask for it to be installed in /etc/puzzled/profiles, then use its name.',
+  })
 }
 
 /** The log opens when the store is what it says; then it is told what was found. */
@@ -281,7 +297,7 @@ async function openPolicy(root: string, differ: LayerDiffer, canAsk: boolean) {
 const contentsOf =
   (differ: LayerDiffer): ContentReader =>
   async (record, change, which, limit) => {
-    const { before, after } = await differ.content(record, change.base, change.path, limit)
+    const { before, after } = await differ.content(record, change.base, change.path, limit, null)
     return (which === 'new' ? after : before)?.bytes ?? null
   }
 

@@ -70,6 +70,8 @@ export function unifiedText(
     paint.bold(`--- ${change.old === null ? '/dev/null' : `a/${name}`}`),
     paint.bold(`+++ ${change.new === null ? '/dev/null' : `b/${name}`}`),
   ]
+  if (content.before?.withheld === true || content.after?.withheld === true)
+    return `${lines.join('\n')}\n${paint.yellow('(not shown: the requester of the branch may not read it)')}\n`
   const cut = [content.before, content.after].some((side) => side !== null && side.size > side.bytes.length)
   if (cut) return `${lines.join('\n')}\n${paint.yellow('(too large to show)')}\n`
   const diff = textDiff(content.before?.bytes ?? EMPTY, content.after?.bytes ?? EMPTY)

@@ -4,8 +4,9 @@ import { PuzzledError } from '../lib/errors.ts'
 import { EventStream } from './event-stream.ts'
 import { LocalEngine } from './local-engine.ts'
 
-const engineOf = (world: FakeWorld): LocalEngine =>
-  LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)
+const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
+const engineOf = (world: FakeWorld, requester = REQUESTER): LocalEngine =>
+  LocalEngine.over(world.ports, new EventStream(), requester, async () => undefined)
 
 const reverted = (world: FakeWorld): string[] => world.log.filter((line) => line.startsWith('revert '))
 
@@ -22,7 +23,7 @@ describe('the commit to revert', () => {
   ])('can be named by %s', async (_how, text, commit) => {
     const world = fakeWorld()
     world.commits = ['caa', 'caab', 'cabx']
-    await engineOf(world).revert(text)
+    await engineOf(world, ROOT).revert(text)
     expect(reverted(world)).toEqual([`revert ${commit}`])
   })
 
@@ -54,7 +55,24 @@ describe('the commit to revert', () => {
   ])('a text %s reverts nothing', async (_what, text, code) => {
     const world = fakeWorld()
     world.commits = ['c1', 'c2']
-    expect(await codeOf(engineOf(world).revert(text))).toBe(code)
+    expect(await codeOf(engineOf(world, ROOT).revert(text))).toBe(code)
     expect(reverted(world)).toEqual([])
+  })
+
+  it('of somebody else is not guessed at, and its branch is none', async () => {
+    const world = fakeWorld()
+    const mine = engineOf(world)
+    const session = await mine.run({
+      ...{ bases: ['/base'], profile: 'fixture', name: 'mine', afterwards: 'gate', cwd: '/base' },
+      ...{ command: ['true'], requester: REQUESTER, budgets: {}, environment: {}, setEnvironment: {} },
+      stdio: { kind: 'pipes' },
+    })
+    const { commit } = await mine.finish(session.id)
+    world.commits = [commit ?? '']
+    const other = engineOf(world, { ...REQUESTER, uid: 1001 })
+    for (const text of [commit?.slice(0, 1) ?? '', session.id, 'mine'])
+      expect(await codeOf(other.revert(text))).toBe('branch-unknown')
+    await mine.revert(commit?.slice(0, 1) ?? '')
+    expect(reverted(world)).toEqual([`revert ${commit}`])
   })
 })

@@ -1,4 +1,4 @@
-import type { BranchRecord } from '../contract/branch.ts'
+import type { BranchRecord, Requester } from '../contract/branch.ts'
 import type { CreateRequest } from '../contract/engine.ts'
 import type { Features } from '../contract/features.ts'
 import { BUDGET_KINDS, type BudgetKind, type Profile } from '../contract/profile.ts'
@@ -11,7 +11,7 @@ import type { Ports } from './ports.ts'
 export async function forkBranch(ports: Ports, request: CreateRequest): Promise<BranchRecord> {
   const { profile, sha256 } = await ports.profiles.resolve(request.profile, request.requester)
   if (profile.require.length > 0) refuseMissingFeatures(profile, await ports.features(profile.require))
-  await refuseTakenName(ports, request.name)
+  await refuseTakenName(ports, request.name, request.requester)
   const resolved = narrowBudgets(profile, request.budgets)
   return makeBranch(ports, request, { name: resolved.name, sha256, resolved })
 }
@@ -37,7 +37,13 @@ export async function makeBranch(
   try {
     await ports.store.create(record)
     undo.push('create branch', () => abandon(ports, record.id))
-    const { bases, grants } = await ports.layers.prepare(record.id, request.bases, profile.resolved)
+    const { requester } = request
+    const { bases, grants } = await ports.layers.prepare(
+      record.id,
+      request.bases,
+      profile.resolved,
+      requester,
+    )
     const prepared = { bases, grants, layers: 1 }
     await origin.fill?.({ ...record, ...prepared })
     const ready = await ports.store.move(record.id, 'ready', 'layers are made', prepared)
@@ -46,7 +52,7 @@ export async function makeBranch(
       profileSha256: profile.sha256,
       parent: origin.parent,
       bases: bases.map((base) => base.path),
-      requester: request.requester.uid,
+      requester: requester.uid,
       command: request.command,
     })
     undo.keep()
@@ -105,14 +111,20 @@ export function refuseMissingFeatures(profile: Profile, features: Partial<Featur
   }
 }
 
-async function refuseTakenName(ports: Ports, name: string | null): Promise<void> {
+/** Names are each requester's own: nobody learns of, or takes away, the names of others. */
+async function refuseTakenName(ports: Ports, name: string | null, { uid }: Requester): Promise<void> {
   if (name === null) return
   if (!/^[a-z0-9][a-z0-9._-]{0,62}$/i.test(name))
     throw new PuzzledError('usage', `"${name}" cannot be the name of a branch`, {
       hint: 'Use letters, digits, dot, dash and underscore, at most 63, beginning with a letter or digit.',
     })
   for (const other of await ports.store.list())
-    if (other.name === name && other.state !== 'discarded' && other.state !== 'committed')
+    if (
+      other.name === name &&
+      other.requester.uid === uid &&
+      other.state !== 'discarded' &&
+      other.state !== 'committed'
+    )
       throw new PuzzledError('usage', `Branch ${other.id} is called "${name}" already`, {
         hint: `Choose another name, or: puzzlectl discard ${name}`,
       })

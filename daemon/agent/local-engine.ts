@@ -117,8 +117,11 @@ export class LocalEngine implements Engine {
     }
   }
 
-  finish(id: string): Promise<Outcome> {
-    return this.#on(id, (branch) => finishBranch(this.#ports, this.#shared.running, branch))
+  async finish(id: string): Promise<Outcome> {
+    const branch = await this.#ports.store.resolve(id)
+    // Not behind the lock: while an agent runs, every other verb must be answered at once.
+    await this.#shared.running.ended(branch)
+    return this.#on(branch, () => finishBranch(this.#ports, this.#shared.running, branch))
   }
 
   async list(): Promise<readonly BranchSummary[]> {
@@ -135,7 +138,9 @@ export class LocalEngine implements Engine {
   }
 
   async content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {
-    return this.#ports.differ.content(await this.show(id), base, path, limit)
+    const record = await this.show(id)
+    // Whoever looks sees what the requester could see: nobody reads a file through root's eyes.
+    return this.#ports.differ.content(record, base, path, limit, record.requester)
   }
 
   review(id: string): Promise<Outcome> {
@@ -167,7 +172,7 @@ export class LocalEngine implements Engine {
   }
 
   async revert(text: string): Promise<Outcome> {
-    const commit = await findCommit(this.#ports, text)
+    const commit = await findCommit(this.#ports, text, this.#requester)
     return this.#shared.locks.run(commit, () => revertCommit(this.#ports, commit, this.#requester))
   }
 
@@ -243,5 +248,6 @@ function summaryOf(record: BranchRecord): BranchSummary {
     createdAt: record.createdAt,
     updatedAt: record.updatedAt,
     requester: record.requester.name,
+    uid: record.requester.uid,
   }
 }

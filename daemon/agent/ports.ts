@@ -37,11 +37,12 @@ export interface BranchStore {
 
 /** Overlay layers of one branch and how the agent's mounts are made from them. */
 export interface Layers {
-  /** Checks the bases, makes directories and quota. Cost does not depend on the size of the base. */
+  /** Checks the bases with the requester's rights, makes directories and quota. Cost does not depend on the size of the base. */
   prepare(
     id: string,
     bases: readonly string[],
     profile: Profile,
+    requester: Requester,
   ): Promise<{ bases: readonly BaseRecord[]; grants: readonly Grant[] }>
   /** For each base, what the spawn plan mounts: lower directories (top first), upper and work. */
   mounts(record: BranchRecord): Promise<readonly LayerMount[]>
@@ -64,8 +65,17 @@ export interface Differ {
   select(changeset: Changeset, selection: Selection): Changeset
   /** The same files with these requests, and so with another digest. */
   withRequests(changeset: Changeset, requests: readonly QueuedRequestSummary[]): Changeset
-  /** Both sides of one path, each cut at `limit`. Never follows a symlink. */
-  content(record: BranchRecord, base: number, path: Uint8Array, limit: number): Promise<ContentPair>
+  /**
+   * Both sides of one path that the branch touches, each cut at `limit`. Never follows a symlink. What `reader` may not
+   * read is withheld.
+   */
+  content(
+    record: BranchRecord,
+    base: number,
+    path: Uint8Array,
+    limit: number,
+    reader: Requester | null,
+  ): Promise<ContentPair>
 }
 
 export interface CommitOutcome {

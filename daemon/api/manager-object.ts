@@ -3,7 +3,7 @@ import { branchPath, MANAGER } from '../contract/bus.ts'
 import { toEntries, toVariant } from '../contract/bus-values.ts'
 import type { AgentSession, Engine, RunRequest } from '../contract/engine.ts'
 import { isTerminal } from '../contract/states.ts'
-import { PuzzledError } from '../lib/errors.ts'
+import { branchNamed } from '../lib/branch-name.ts'
 import type { EngineFor } from './branch-object.ts'
 import { createRequestOf, runRequestOf, wantedDescriptors, withDescriptors } from './requests.ts'
 import type { BusObject, Caller } from './server.ts'
@@ -17,8 +17,8 @@ export interface ManagerExtras {
   /** Offers the session's terminal or pipes to its owner; the path of the socket, or empty. */
   offer(session: AgentSession, owner: number): Promise<string>
   reload(): Promise<void>
-  /** The branches that this caller may see. */
-  visible(caller: Caller, id: string): Promise<boolean>
+  /** Whether this caller may see the branches of that uid. */
+  sight(caller: Caller): Promise<(uid: number) => boolean>
 }
 
 export function managerObject(engineFor: EngineFor, extras: ManagerExtras): BusObject {
@@ -48,12 +48,11 @@ async function callManager(
     case 'Run':
       return startRun(engine, extras, runRequestOf(body[0], await extras.requesterOf(caller)), caller)
     case 'ListBranches': {
-      const all = await engine.list()
-      const visible = await Promise.all(all.map((branch) => extras.visible(caller, branch.id)))
-      return [all.filter((_branch, at) => visible[at]).map((branch) => toEntries(branch))]
+      const sees = await extras.sight(caller)
+      return [(await engine.list()).filter(({ uid }) => sees(uid)).map((branch) => toEntries(branch))]
     }
     case 'GetBranch':
-      return [branchPath(await visibleBranch(engine, extras, caller, String(body[0])))]
+      return [branchPath(await visibleBranch(engine, await extras.sight(caller), String(body[0])))]
     case 'Revert':
       return [toEntries(await engine.revert(String(body[0])))]
     case 'Doctor':
@@ -68,15 +67,12 @@ async function callManager(
   }
 }
 
-async function visibleBranch(
-  engine: Engine,
-  extras: ManagerExtras,
-  caller: Caller,
-  text: string,
-): Promise<string> {
-  const { id } = await engine.show(text)
-  if (await extras.visible(caller, id)) return id
-  throw new PuzzledError('branch-unknown', `There is no branch ${JSON.stringify(text)}`)
+/** Among those that the caller may see: an ambiguous name must not betray the ids of others. */
+async function visibleBranch(engine: Engine, sees: (uid: number) => boolean, text: string): Promise<string> {
+  return branchNamed(
+    text,
+    (await engine.list()).filter(({ uid }) => sees(uid)),
+  )
 }
 
 async function startRun(

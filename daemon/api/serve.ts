@@ -155,10 +155,10 @@ export class BusService {
       closeDescriptors: (ours) => this.#options.closeDescriptors(ours),
       offer: (session, owner) => this.#offer(session, owner),
       reload: () => this.#options.reload(),
-      visible: async (caller, id) => {
-        const { requester } = await this.#root.show(id)
+      sight: async (caller) => {
         const credentials = await this.#callers.of(caller.name)
-        return maySee(credentials, await this.#options.groups(), requester.uid)
+        const groups = await this.#options.groups()
+        return (uid) => maySee(credentials, groups, uid)
       },
     }
   }

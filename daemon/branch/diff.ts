@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { BranchRecord } from '../contract/branch.ts'
+import type { BranchRecord, Requester } from '../contract/branch.ts'
 import type { Change, Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
 import type { ContentPair, Selection } from '../contract/engine.ts'
 import type { ErrorCode } from '../contract/errors.ts'
@@ -46,12 +46,21 @@ export class LayerDiffer {
     return withRequests(changeset, requests)
   }
 
-  /** Both sides of one path, each cut at `limit`; symlinks give their target, everything else null. */
-  async content(record: BranchRecord, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {
+  /**
+   * Both sides of one path that the branch touches, each cut at `limit`; symlinks give their target, everything else
+   * null. `reader` is whose rights count; null reads as the daemon.
+   */
+  async content(
+    record: BranchRecord,
+    base: number,
+    path: Uint8Array,
+    limit: number,
+    reader: Requester | null,
+  ): Promise<ContentPair> {
     const mount = layerMounts(record, this.#store.directory(record.id))[base]
     if (mount === undefined)
       throw new PuzzledError('usage', `Branch ${record.id} has no base ${base}`, { data: { base } })
-    return readBothSides(mount, path, limit)
+    return readBothSides(mount, path, limit, reader)
   }
 }
 

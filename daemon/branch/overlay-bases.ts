@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs'
-import type { BaseRecord } from '../contract/branch.ts'
+import type { BaseRecord, Requester } from '../contract/branch.ts'
+import { asFileUser } from '../kernel/credentials.ts'
 import { fstatfs } from '../kernel/file-data.ts'
 import { readMounts } from '../kernel/mount.ts'
 import { isBelow, type MountEntry, mountsBelow } from '../kernel/mountinfo.ts'
@@ -16,21 +17,25 @@ const NOT_FORKED = new Set(
 /**
  * Checks the bases and adds one for every mount below them: an overlay does not see what is mounted inside its lower
  * directory, so each real mount becomes a base of its own and everything else is named as read-only. The cost depends
- * on the number of bases and mounts, never on what is in them.
+ * on the number of bases and mounts, never on what is in them. Paths are looked at with the requester's rights: whoever
+ * cannot reach a directory must not learn from root whether it exists, and gets no branch of it.
  */
-export function resolveBases(paths: readonly string[], store: string): BaseRecord[] {
-  const asked = paths.map((path) => canonical(path))
-  if (asked.length === 0) throw new PuzzledError('base-invalid', 'A branch needs at least one base')
-  for (const path of asked) refuseOverlap(path, asked, store)
+export function resolveBases(paths: readonly string[], store: string, requester: Requester): BaseRecord[] {
+  if (paths.length === 0) throw new PuzzledError('base-invalid', 'A branch needs at least one base')
+  const real = realpathSync(store)
   const mounts = readMounts()
-  const found: BaseRecord[] = []
-  for (const path of asked) {
-    const below = mountsBelow(mounts, Buffer.from(path)).filter((mount) => !insideStore(mount, store))
-    found.push(describe(path, below))
-    for (const mount of below)
-      if (handling(mount) === 'overlay') found.push(describe(mount.target.toString('utf8'), []))
-  }
-  return found
+  return asFileUser(requester, () => {
+    const asked = paths.map((path) => canonical(path))
+    for (const path of asked) refuseOverlap(path, asked, real)
+    const found: BaseRecord[] = []
+    for (const path of asked) {
+      const below = mountsBelow(mounts, Buffer.from(path)).filter((mount) => !insideStore(mount, real))
+      found.push(describe(path, below))
+      for (const mount of below)
+        if (handling(mount) === 'overlay') found.push(describe(mount.target.toString('utf8'), []))
+    }
+    return found
+  })
 }
 
 function canonical(path: string): string {
@@ -46,7 +51,7 @@ function canonical(path: string): string {
 
 function refuseOverlap(path: string, all: readonly string[], store: string): void {
   const bytes = Buffer.from(path)
-  const real = Buffer.from(realpathSync(store))
+  const real = Buffer.from(store)
   const reason =
     path === '/'
       ? 'is the root of the system; name the directories that the agent works in'
@@ -67,7 +72,7 @@ function refuseOverlap(path: string, all: readonly string[], store: string): voi
 }
 
 const insideStore = (mount: MountEntry, store: string): boolean => {
-  const real = Buffer.from(realpathSync(store))
+  const real = Buffer.from(store)
   return mount.target.equals(real) || isBelow(mount.target, real)
 }
 

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BaseRecord, BranchRecord, Grant } from '../contract/branch.ts'
+import type { BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
 import type { NodeState } from '../contract/changeset.ts'
 import type { Profile } from '../contract/profile.ts'
 import { fstatfs } from '../kernel/file-data.ts'
@@ -47,8 +47,9 @@ export class OverlayLayers {
     id: string,
     bases: readonly string[],
     profile: Profile,
+    requester: Requester,
   ): Promise<{ bases: readonly BaseRecord[]; grants: readonly Grant[] }> {
-    const records = resolveBases(bases, this.#root)
+    const records = resolveBases(bases, this.#root, requester)
     const layers = join(this.#store.directory(id), 'layers')
     mkdirSync(layers, { mode: 0o700, recursive: true })
     chmodSync(layers, 0o700)

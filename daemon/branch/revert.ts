@@ -29,6 +29,9 @@ export function reverseOf(disk: Disk, journalPath: string, request: RevertReques
   const journal = disk.openRoot(journalPath)
   try {
     const read = readCommitted(disk, journal, request.commit)
+    // What was kept for its undoing is the business of whoever it was made for.
+    const { uid } = request.requester
+    if (uid !== 0 && uid !== read.begin.requester) throw unknownCommit(request.commit)
     const changes = readChanges(disk, journal, request.commit).map(reverseChange)
     const bases = read.begin.roots.map(({ path }) => path)
     const areas = openAreas(disk, journal, read.begin.areas, request.commit, 'open')
@@ -60,10 +63,7 @@ export function readCommitted(disk: Disk, journal: Dir, commit: string): ReadJou
     read = parseJournal(disk.readFile(journal, nameOf(journalName(commit))))
   } catch (cause) {
     if (errnoOf(cause) !== 'ENOENT') throw cause
-    throw new PuzzledError('branch-unknown', `There is no commit ${JSON.stringify(commit)} to revert`, {
-      cause,
-      hint: 'Retention may have removed it; the audit log still knows it.',
-    })
+    throw unknownCommit(commit, cause)
   }
   if (read.kind !== 'read')
     throw new PuzzledError(
@@ -76,6 +76,12 @@ export function readCommitted(disk: Disk, journal: Dir, commit: string): ReadJou
   if (stateOf(read) !== 'done') throw new PuzzledError('wrong-state', `Commit ${commit} was not finished`)
   return read
 }
+
+const unknownCommit = (commit: string, cause?: unknown): PuzzledError =>
+  new PuzzledError('branch-unknown', `There is no commit ${JSON.stringify(commit)} to revert`, {
+    ...(cause === undefined ? {} : { cause }),
+    hint: 'Retention may have removed it; the audit log still knows it.',
+  })
 
 function devOf(disk: Disk, path: string): number {
   const dir = disk.openRoot(path)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { BranchRecord } from '../contract/branch.ts'
 import type { BranchState } from '../contract/states.ts'
+import { branchNamed, unknownBranch } from '../lib/branch-name.ts'
 import type { DurableFiles } from '../lib/durable.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
 import { isBranchId } from '../lib/ids.ts'
@@ -33,7 +34,7 @@ export class FileBranchStore {
   }
 
   directory(id: string): string {
-    if (!isBranchId(id)) throw unknown(id)
+    if (!isBranchId(id)) throw unknownBranch(id)
     return join(this.#root, 'branches', id)
   }
 
@@ -49,7 +50,7 @@ export class FileBranchStore {
   async read(id: string): Promise<BranchRecord> {
     const bytes = await this.#files.read(join(this.directory(id), 'branch.json'))
     if (bytes !== null) return decodeRecord(id, bytes)
-    throw (await this.#ids()).includes(id) ? withoutRecord(id) : unknown(id)
+    throw (await this.#ids()).includes(id) ? withoutRecord(id) : unknownBranch(id)
   }
 
   /** Every branch that can be read; `damaged` has the others. */
@@ -63,18 +64,10 @@ export class FileBranchStore {
   }
 
   async resolve(text: string): Promise<string> {
+    // A whole id is by far the most frequent, and must not cost a reading of every record.
+    if (isBranchId(text) && (await this.#ids()).includes(text)) return text
     const { records, damaged } = await this.#readAll()
-    const ids = [...records.map(({ id }) => id), ...damaged.map(({ id }) => id)]
-    if (ids.includes(text)) return text
-    const named = records.filter(({ name }) => name === text).map(({ id }) => id)
-    const found = named.length > 0 ? named : text === '' ? [] : ids.filter((id) => id.startsWith(text))
-    const [first, second] = found
-    if (first === undefined) throw unknown(text)
-    if (second === undefined) return first
-    throw new PuzzledError('branch-ambiguous', `"${text}" could be ${found.slice(0, 5).join(', ')}`, {
-      hint: 'Type more of the id.',
-      data: { candidates: found.slice(0, 50) },
-    })
+    return branchNamed(text, [...records, ...damaged.map(({ id }) => ({ id, name: null }))])
   }
 
   move(
@@ -174,11 +167,6 @@ export class FileBranchStore {
     return { records, damaged }
   }
 }
-
-const unknown = (text: string): PuzzledError =>
-  new PuzzledError('branch-unknown', `There is no branch ${JSON.stringify(text)}`, {
-    hint: 'puzzlectl ls shows all branches.',
-  })
 
 const withoutRecord = (id: string): PuzzledError =>
   new PuzzledError('record-damaged', `Branch ${id} has no record`, {

@@ -22,7 +22,7 @@ export interface Engine {
   show(id: string): Promise<BranchRecord>
   /** What the branch would change. Running branches are compared as they are at this moment. */
   changes(id: string): Promise<Changeset>
-  /** Bytes of one path before and after, at most `limit` each; null where the path does not exist. */
+  /** Bytes of one path that the branch touches, before and after, at most `limit` each; null where it does not exist. */
   content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair>
   /** Evaluates the changeset again and records the verdict. */
   review(id: string): Promise<Outcome>
@@ -144,6 +144,8 @@ export interface BranchSummary {
   createdAt: string
   updatedAt: string
   requester: string
+  /** The requester's; names of users are not unique for ever. */
+  uid: number
 }
 
 export interface ContentPair {
@@ -155,6 +157,8 @@ export interface ContentSide {
   bytes: Uint8Array
   /** Size of the whole content; more than `bytes.length` when it was cut. */
   size: number
+  /** The branch's requester may not read it: `bytes` is empty. */
+  withheld?: true
 }
 
 export type QueueAction = 'drop' | 'resume' | 'skip'

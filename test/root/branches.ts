@@ -9,6 +9,8 @@ import type { Profile } from '../../daemon/contract/profile.ts'
 import { UMOUNT, umount2 } from '../../daemon/kernel/mount.ts'
 import { plainProfile, plainRecord } from './records.ts'
 
+const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
+
 /** A store with nothing but layers in it, for tests that need a real overlay and no daemon. */
 export class TestStore {
   readonly root: string
@@ -28,7 +30,7 @@ export class TestStore {
     this.#branches++
     const id = `branch-${this.#branches}`
     mkdirSync(this.directory(id), { recursive: true, mode: 0o700 })
-    const prepared = await this.layers.prepare(id, bases, profile)
+    const prepared = await this.layers.prepare(id, bases, profile, ROOT)
     const record = plainRecord(id, {
       ...prepared,
       profile: { name: profile.name, sha256: '', resolved: profile },

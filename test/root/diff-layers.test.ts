@@ -118,16 +118,40 @@ describe('contents', () => {
     })
     const differ = new LayerDiffer(ground.store)
     const { record } = await ground.fork()
-    const pair = await differ.content(record, 0, Buffer.from('d/f'), 3)
+    const pair = await differ.content(record, 0, Buffer.from('d/f'), 3, null)
     expect(pair).toEqual({
       before: { bytes: Buffer.from('bef'), size: 6 },
       after: { bytes: Buffer.from('aft'), size: 6 },
     })
-    expect(await differ.content(record, 0, Buffer.from('etc/passwd'), 3)).toEqual({
+    expect(await differ.content(record, 0, Buffer.from('etc/passwd'), 3, null)).toEqual({
       before: null,
       after: null,
     })
-    await expect(differ.content(record, 0, Buffer.from('../x'), 3)).rejects.toMatchObject({ code: 'usage' })
+    await expect(differ.content(record, 0, Buffer.from('../x'), 3, null)).rejects.toMatchObject({
+      code: 'usage',
+    })
+  })
+
+  it('of one path are those of a path that the branch touches, and what its requester may read', async () => {
+    const requester = { uid: 1000, gid: 1000, groups: [1000], name: 'dev' }
+    fs.mkdirSync(join(ground.base, 'gone'))
+    for (const name of ['untouched', 'secret', 'own', 'public', 'gone/f'])
+      write(join(ground.base, name), name)
+    for (const name of ['secret', 'own']) fs.chmodSync(join(ground.base, name), 0o600)
+    fs.chownSync(join(ground.base, 'own'), requester.uid, requester.gid)
+    await ground.diffOf((view) => {
+      for (const name of ['secret', 'own', 'public', 'gone']) fs.rmSync(join(view, name), { recursive: true })
+    })
+    const { record } = await ground.fork()
+    const differ = new LayerDiffer(ground.store)
+    const sideBefore = async (name: string, reader: typeof requester | null) =>
+      (await differ.content(record, 0, Buffer.from(name), 99, reader)).before
+    expect(await sideBefore('public', requester)).toEqual({ bytes: Buffer.from('public'), size: 6 })
+    expect(await sideBefore('own', requester)).toEqual({ bytes: Buffer.from('own'), size: 3 })
+    expect(await sideBefore('gone/f', requester)).toEqual({ bytes: Buffer.from('gone/f'), size: 6 })
+    expect(await sideBefore('secret', null)).toEqual({ bytes: Buffer.from('secret'), size: 6 })
+    expect(await sideBefore('secret', requester)).toEqual({ bytes: Buffer.alloc(0), size: 6, withheld: true })
+    await expect(sideBefore('untouched', null)).rejects.toMatchObject({ code: 'usage' })
   })
 })
 
