@@ -17,12 +17,15 @@ import type {
   BranchSummary,
   CollectResult,
   ContentPair,
+  ContentSide,
   CreateRequest,
   Engine,
   EventFilter,
+  NetTestAnswer,
   Outcome,
   QueueAction,
   QueuedView,
+  QueueEdit,
   QueueResult,
   RebaseChoices,
   RunRequest,
@@ -166,6 +169,18 @@ export class BusEngine implements Engine {
 
   async queueAct(id: string, request: string, action: QueueAction, why: string): Promise<QueueResult> {
     return this.#structured<QueueResult>(id, 'QueueAct', [request, action, why])
+  }
+
+  async queueBody(id: string, request: string, limit: number): Promise<ContentSide> {
+    return this.#structured<ContentSide>(id, 'QueueBody', [request, limit])
+  }
+
+  async queueEdit(id: string, request: string, edit: QueueEdit, why: string): Promise<Outcome> {
+    return this.#structured<Outcome>(id, 'QueueEdit', [request, toEntries(edit), why])
+  }
+
+  async netTest(id: string, method: string, url: string): Promise<NetTestAnswer> {
+    return this.#structured<NetTestAnswer>(id, 'NetTest', [method, url])
   }
 
   async *events(filter: EventFilter, signal: AbortSignal): AsyncGenerator<PuzzledEvent> {

@@ -51,6 +51,37 @@ describe('puzzlectl profile', () => {
     expect(out).toMatch(/standard\.yaml:\d+:\d+\s+seccomp standard/)
   })
 
+  it('says which network rule decides about a request', async () => {
+    const denied = await call('net', 'test', 'standard', 'GET', 'https://elsewhere.example/')
+    expect([denied.status, denied.out]).toEqual([
+      121,
+      expect.stringContaining('deny by rule "no-rule" of profile standard'),
+    ])
+    const read = await call('net', 'test', '--json', 'standard', 'get', 'https://pypi.org/simple/')
+    expect([read.status, JSON.parse(read.out)]).toMatchObject([0, { class: 'read', rule: 'packages' }])
+  })
+
+  it('refuses rules that can never match or contradict, and warns of a credential that goes nowhere', async () => {
+    const head = 'format: puzzled/profile/v1\ndescription: For a test.\n'
+    const rule = (id: string, what: string): string =>
+      `    - { id: ${id}, hosts: [a.example.com], class: ${what}, methods: any, why: Only for this test. }\n`
+    const network = 'network:\n  mode: gated\n  why: Only for this test.\n  rules:\n'
+    const twice = await file(
+      'twice.yaml',
+      `${head}name: twice\n${network}${rule('a', 'read')}${rule('b', 'deny')}`,
+    )
+    const { status, out } = await call('profile', 'validate', twice)
+    expect([status, out]).toEqual([65, expect.stringContaining('contradicts rule "a"')])
+    const grant =
+      '  credentials:\n    - { placeholder: PUZZLED-TOKEN, source: { kind: environment, name: T }, hosts: [b.example.com], header: authorization, why: Only for this test. }\n'
+    const idle = await file('idle.yaml', `${head}name: idle\n${network}${rule('a', 'read')}${grant}`)
+    const warned = await call('profile', 'validate', idle)
+    expect([warned.status, warned.out]).toEqual([
+      0,
+      expect.stringMatching(/^warning: .*never used there\n.*ok/),
+    ])
+  })
+
   it('validates with every problem and its line', async () => {
     const bad = await file(
       'bad.yaml',

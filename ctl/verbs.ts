@@ -1,4 +1,5 @@
 import { AUDIT } from './audit-verbs.ts'
+import { NET, QUEUE } from './queue-verbs.ts'
 import type { Verb } from './verb.ts'
 
 const SELECTION = [
@@ -295,52 +296,8 @@ export const VERBS: readonly Verb[] = [
     summary: 'what this machine can do, what is lost where it cannot, and what mends it',
     load: () => import('./commands/doctor.ts'),
   },
-  {
-    name: 'queue',
-    group: 'Decide',
-    summary: 'requests that wait for the commit of a branch',
-    load: () => import('./commands/queue/ls.ts'),
-    verbs: [
-      {
-        name: 'ls',
-        group: 'Decide',
-        args: '<id>',
-        summary: 'the requests of a branch, in the order in which they are sent',
-        load: () => import('./commands/queue/ls.ts'),
-      },
-      {
-        name: 'show',
-        group: 'Decide',
-        args: '<id> <request>',
-        summary: 'one request with its headers and body',
-        load: () => import('./commands/queue/show.ts'),
-      },
-      {
-        name: 'drop',
-        group: 'Decide',
-        args: '<id> <request>',
-        summary: 'leave a request out before the commit',
-        options: [['-m, --message <why>', 'why']],
-        load: () => import('./commands/queue/drop.ts'),
-      },
-      {
-        name: 'resume',
-        group: 'Decide',
-        args: '<id> <request>',
-        summary: 'try a failed or unknown request again (an unknown one may then arrive twice)',
-        options: [['-m, --message <why>', 'why']],
-        load: () => import('./commands/queue/resume.ts'),
-      },
-      {
-        name: 'skip',
-        group: 'Decide',
-        args: '<id> <request>',
-        summary: 'leave out the request at which the replay stopped, and go on',
-        options: [['-m, --message <why>', 'why']],
-        load: () => import('./commands/queue/skip.ts'),
-      },
-    ],
-  },
+  QUEUE,
+  NET,
   {
     name: 'gc',
     group: 'System',

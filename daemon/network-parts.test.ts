@@ -81,3 +81,32 @@ it('an interrupted replay goes on where nobody has to decide first', async () =>
   // It had left when the process died: whether it arrived nobody knows.
   expect(await resumeAfter(['approved', 'sending'], ['approved'])).toBe(0)
 })
+
+it('where requests go first, one that failed goes with the next commit and never by itself', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'network-parts-'))
+  try {
+    const queue = await RequestQueue.open(join(directory, 'queue'))
+    const ids: string[] = []
+    for (let n = 0; n < 3; n++) ids.push((await queue.add(REQUEST, await queue.spool(Readable.from([])))).id)
+    await queue.approve(queue.summaries())
+    await queue.move(ids[0] ?? '', 'sending')
+    await queue.move(ids[0] ?? '', 'unknown', 'it left')
+    await queue.close()
+    const parts = new NetworkParts(
+      () => directory,
+      () => undefined,
+    )
+    const record = branchRecord(ID, { state: 'held', commit: { id: 'c1', at: '', digest: 'd' } })
+    const { resolved } = record.profile
+    const network = { ...resolved.network, replay: 'before-files' as const }
+    const first = { ...record, profile: { ...record.profile, resolved: { ...resolved, network } } }
+    expect(await parts.standing(first)).toEqual({ sent: 0, stopped: `request ${ids[0]} is unknown: it left` })
+    expect(await parts.act(first, ids[0] ?? '', 'resume', 'again')).toMatchObject({ sent: 0, waits: true })
+    await expect(parts.act(first, ids[1] ?? '', 'resume', '')).rejects.toMatchObject({ code: 'wrong-state' })
+    await parts.act(first, ids[1] ?? '', 'skip', 'not wanted')
+    expect((await parts.view(first)).map(({ state }) => state)).toEqual(['queued', 'skipped', 'approved'])
+    expect(await parts.standing(first)).toEqual({ sent: 0, stopped: null })
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+})

@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import type { Outbox } from './agent/ports.ts'
 import type { BranchRecord } from './contract/branch.ts'
 import type { QueuedRequestSummary } from './contract/changeset.ts'
-import type { QueueAction, QueuedView, QueueResult } from './contract/engine.ts'
+import type {
+  ContentSide,
+  NetTestAnswer,
+  QueueAction,
+  QueuedView,
+  QueueEdit,
+  QueueResult,
+} from './contract/engine.ts'
 import type { PuzzledEvent } from './contract/events.ts'
 import type { BudgetKind } from './contract/profile.ts'
 import { createNetns } from './kernel/netns.ts'
@@ -12,9 +19,12 @@ import { PuzzledError } from './lib/errors.ts'
 import { KeyLock } from './lib/key-lock.ts'
 import { BranchQueue, type NetworkCounters } from './network/branch-queue.ts'
 import { type BranchNetwork, openNetwork } from './network/gate-network.ts'
+import { netTest } from './network/net-test.ts'
+import { editedRequest, refuseSecrets } from './network/queue-edit.ts'
 import { type RequestState, readLog } from './network/queue-record.ts'
 import { viewOf } from './network/queue-view.ts'
 import type { ReplayReport } from './network/replay.ts'
+import { compileRules } from './network/request-rule.ts'
 import { checkRules } from './network/rule-check.ts'
 
 interface Live {
@@ -59,28 +69,36 @@ export class NetworkParts implements Outbox {
   /** The namespace exists and everything in it listens before the agent does. */
   async open(record: BranchRecord): Promise<BranchNetwork> {
     refuseBadRules(record)
-    const namespace = createNetns()
-    try {
-      const network = await openNetwork({ ...this.#options(record), netns: namespace })
-      this.#live.set(record.id, { network, namespace })
-      return network
-    } catch (error) {
-      closeSync(namespace)
-      throw error
-    }
+    // Not while somebody looks at the queue that an earlier agent left.
+    return this.#owner.run(record.id, async () => {
+      const namespace = createNetns()
+      try {
+        const network = await openNetwork({ ...this.#options(record), netns: namespace })
+        this.#live.set(record.id, { network, namespace })
+        return network
+      } catch (error) {
+        closeSync(namespace)
+        throw error
+      }
+    })
   }
 
   /** Ends the network of a branch; what it queued stays on disk. Idempotent. */
   async close(id: string): Promise<void> {
-    const live = this.#live.get(id)
-    if (live === undefined) return
-    this.#live.delete(id)
-    const { bytesOut, bytesIn } = live.network.usage()
-    this.#past.out += bytesOut
-    this.#past.in += bytesIn
-    this.#tellDropped(id, live.network)
-    await live.network.close()
-    closeSync(live.namespace)
+    await this.#owner.run(id, async () => {
+      const live = this.#live.get(id)
+      if (live === undefined) return
+      this.#live.delete(id)
+      const { bytesOut, bytesIn } = live.network.usage()
+      this.#past.out += bytesOut
+      this.#past.in += bytesIn
+      this.#tellDropped(id, live.network)
+      try {
+        await live.network.close()
+      } finally {
+        closeSync(live.namespace)
+      }
+    })
   }
 
   async closeAll(): Promise<void> {
@@ -118,13 +136,11 @@ export class NetworkParts implements Outbox {
   }
 
   async pending(record: BranchRecord): Promise<readonly QueuedRequestSummary[]> {
-    const live = this.#live.get(record.id)
-    if (live !== undefined) return live.network.queue.queue.summaries()
     return (await this.#withQueue(record, async ({ queue }) => queue.summaries())) ?? []
   }
 
   async approve(record: BranchRecord, requests: readonly QueuedRequestSummary[]): Promise<void> {
-    if (requests.length > 0) await this.#withQueue(record, ({ queue }) => queue.approve(requests))
+    await this.#withQueue(record, ({ queue }) => queue.approve(requests))
   }
 
   async replay(record: BranchRecord): Promise<QueueResult> {
@@ -135,20 +151,55 @@ export class NetworkParts implements Outbox {
     const placeholders = record.profile.resolved.network.credentials.map(({ placeholder }) => placeholder)
     const read = ({ queue }: BranchQueue): Promise<QueuedView[]> =>
       Promise.all(queue.list().map(async (one) => viewOf(one, await queue.body(one.id), placeholders)))
-    const live = this.#live.get(record.id)
-    return live === undefined ? ((await this.#withQueue(record, read)) ?? []) : read(live.network.queue)
+    return (await this.#withQueue(record, read)) ?? []
+  }
+
+  async body(record: BranchRecord, request: string, limit: number): Promise<ContentSide> {
+    const bytes = await this.#withQueue(record, ({ queue }) => queue.body(request))
+    if (bytes === undefined) throw neverQueued(record, request)
+    return { bytes: bytes.subarray(0, limit), size: bytes.length }
+  }
+
+  async edit(record: BranchRecord, request: string, edit: QueueEdit): Promise<void> {
+    const { network } = record.profile.resolved
+    const edited = await this.#withQueue(record, async (queue) => {
+      refuseSecrets(edit, await queue.credentials())
+      const head = editedRequest(queue.queue.get(request).request, edit, compileRules(network))
+      queue.announce(
+        await queue.queue.edit(request, edit.body === undefined ? head : { ...head, body: edit.body }),
+      )
+      return true
+    })
+    if (edited === undefined) throw neverQueued(record, request)
+  }
+
+  test(record: BranchRecord, method: string, url: string): NetTestAnswer {
+    return netTest(record.profile.resolved.network, method, url)
   }
 
   async act(record: BranchRecord, request: string, action: QueueAction, why: string): Promise<QueueResult> {
+    if (action !== 'drop' && this.#live.has(record.id))
+      throw new PuzzledError('wrong-state', `Branch ${record.id} is ${record.state}: nothing was sent yet`)
     const report = await this.#withQueue(record, async (queue) => {
-      if (action === 'resume') return queue.resume(request)
+      const mayLeave = requestsMayLeave(record)
+      if (action === 'resume' && mayLeave) return queue.resume(request)
       // Behind a skipped request the others are sent; where no commit landed, nothing may be.
-      if (action === 'skip' && record.commit !== null) return queue.skip(request, why)
+      if (action === 'skip' && mayLeave) return queue.skip(request, why)
       if (action === 'skip') await queue.queue.move(request, 'skipped', why)
+      else if (action === 'resume') await requeue(queue, request, why)
       else await queue.queue.drop(request)
       return undefined
     })
-    return resultOf(report)
+    return { ...resultOf(report), ...(action === 'resume' && report === undefined ? { waits: true } : {}) }
+  }
+
+  async standing(record: BranchRecord): Promise<{ sent: number; stopped: string | null }> {
+    const list = (await this.#withQueue(record, async ({ queue }) => queue.list())) ?? []
+    const stop = list.find(({ state }) => state === 'failed' || state === 'unknown')
+    return {
+      sent: list.filter(({ state }) => state === 'sent').length,
+      stopped: stop === undefined ? null : `request ${stop.id} is ${stop.state}: ${stop.detail}`,
+    }
   }
 
   async resume(record: BranchRecord): Promise<QueueResult | null> {
@@ -167,6 +218,8 @@ export class NetworkParts implements Outbox {
   ): Promise<Result | undefined> {
     if (!existsSync(join(this.#directoryOf(record.id), 'queue'))) return undefined
     return this.#owner.run(record.id, async () => {
+      const live = this.#live.get(record.id)
+      if (live !== undefined) return work(live.network.queue)
       const queue = await BranchQueue.open(this.#options(record))
       try {
         return await work(queue)
@@ -185,6 +238,26 @@ export class NetworkParts implements Outbox {
       ...(this.#counters === undefined ? {} : { counters: this.#counters }),
     }
   }
+}
+
+const neverQueued = ({ id }: BranchRecord, request: string): PuzzledError =>
+  new PuzzledError('request-unknown', `Branch ${id} has no request "${request}"`)
+
+/**
+ * Only behind a commit that landed. Where requests go before the files, every one of them has left by then, so what is
+ * still here belongs to a commit that is to be judged.
+ */
+const requestsMayLeave = ({ state, commit, profile }: BranchRecord): boolean =>
+  profile.resolved.network.replay === 'before-files' ? state === 'committed' : commit !== null
+
+async function requeue({ queue }: BranchQueue, id: string, why: string): Promise<void> {
+  const { state } = queue.get(id)
+  if (state !== 'failed' && state !== 'unknown')
+    throw new PuzzledError(
+      'wrong-state',
+      `Request "${id}" is ${state}: only a failed or unknown one can be resumed`,
+    )
+  await queue.move(id, 'queued', why)
 }
 
 function resultOf(report: ReplayReport | undefined): QueueResult {

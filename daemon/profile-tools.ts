@@ -1,7 +1,10 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import type { NetTestAnswer } from './contract/engine.ts'
 import type { Profile } from './contract/profile.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
+import { netTest } from './network/net-test.ts'
+import { checkRules } from './network/rule-check.ts'
 import { type Draft, draftProfile, type InstructionFile } from './policy/agents-md.ts'
 import { showPlace } from './policy/document.ts'
 import { narrow } from './policy/inherit.ts'
@@ -31,11 +34,28 @@ export async function showProfile(name: string): Promise<ShownProfile> {
   return { profile, sha256: digestOf(profile), files, lines }
 }
 
+/** What the rules of a profile say to a request. */
+export async function testNetwork(name: string, method: string, url: string): Promise<NetTestAnswer> {
+  const { profile } = await new ProfileStore().describe(name)
+  return netTest(profile.network, method, url)
+}
+
+/** Network rules that work and are hardly meant: they refuse nothing, so they are no problems. */
+export async function profileWarnings(name: string): Promise<readonly string[]> {
+  const { profile } = await new ProfileStore().describe(name)
+  return ruleTexts(profile, 'warning')
+}
+
+const ruleTexts = ({ network }: Profile, wanted: 'error' | 'warning'): readonly string[] =>
+  checkRules(network)
+    .filter(({ severity }) => severity === wanted)
+    .map(({ rule, message }) => (rule === '' ? `network: ${message}` : `network rule "${rule}": ${message}`))
+
 /** All problems of a file; empty when it can be used. */
 export async function validateProfile(name: string): Promise<readonly string[]> {
   try {
-    await new ProfileStore().describe(name)
-    return []
+    const { profile } = await new ProfileStore().describe(name)
+    return ruleTexts(profile, 'error')
   } catch (error) {
     if (!(error instanceof PuzzledError)) throw error
     const { problems } = error.data ?? {}

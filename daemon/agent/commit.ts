@@ -5,6 +5,7 @@ import type { Verdict } from '../contract/verdict.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { isEmpty, outcomeOf } from './outcome.ts'
 import type { CommitOutcome, Ports } from './ports.ts'
+import { requestsFirst, sendFirst } from './requests-first.ts'
 import { resumeRequests } from './resume.ts'
 import { fallBack, judge, type Reviewed, reviewBranch } from './review.ts'
 
@@ -45,6 +46,10 @@ async function selectPart(ports: Ports, reviewed: Reviewed, selection: Selection
 /** From `reviewing`: lands what is allowed or approved, and holds everything else. */
 export async function settle(ports: Ports, reviewed: Reviewed, partial = false): Promise<Outcome> {
   const { record, changeset, verdict } = reviewed
+  const standing = await ports.outbox.standing(record)
+  // It would stop the replay again, and a branch that holds one is not empty.
+  if (standing.stopped !== null && (requestsFirst(record) || isEmpty(changeset)))
+    return holdFor(ports, record, changeset, standing.stopped)
   if (isEmpty(changeset)) return closeEmpty(ports, record, changeset)
   const permission = await permissionFor(ports, record, changeset, verdict)
   if (permission.kind === 'none') {
@@ -53,6 +58,17 @@ export async function settle(ports: Ports, reviewed: Reviewed, partial = false):
     return outcomeOf(held, { changeset })
   }
   return land(ports, record, changeset, permission.approval, partial)
+}
+
+/** A person has to say what becomes of one request before anything of the branch can go on. */
+async function holdFor(
+  ports: Ports,
+  record: BranchRecord,
+  changeset: Changeset,
+  problem: string,
+): Promise<Outcome> {
+  const reason = `${problem}; decide about it: puzzlectl queue resume or skip`
+  return outcomeOf(await ports.store.move(record.id, 'held', reason), { changeset })
 }
 
 type Permission = { kind: 'none'; reason: string } | { kind: 'granted'; approval: string | null }
@@ -96,11 +112,20 @@ async function land(
   partial: boolean,
 ): Promise<Outcome> {
   await ports.store.move(record.id, 'staging', 'the new files are being staged')
+  const first = requestsFirst(record) && changeset.requests.length > 0
   let landed: CommitOutcome
+  let sent = 0
   try {
+    if (first) {
+      const result = await sendFirst(ports, record, changeset, approval)
+      sent = result.sent
+      if (result.problem !== null)
+        return await holdFor(ports, record, changeset, `no file was changed: ${result.problem}`)
+    }
     landed = await ports.committer.commit(record, changeset, {
       beforeIntent: async (commit) => {
         await ports.audit.record('commit', record.id, { commit, digest: changeset.digest, approval })
+        if (first) return
         await ports.gate.consume(changeset, commit)
         if (approval !== null) await ports.approvals.consume(approval, commit)
         // Before INTENT, because recovery finishes what has one: exactly these are sent, even by another process.
@@ -111,7 +136,7 @@ async function land(
       },
     })
   } catch (error) {
-    return failedToLand(ports, record.id, changeset, error)
+    return failedToLand(ports, record.id, changeset, error, sent)
   }
   return landedOutcome(ports, record.id, changeset, landed, partial)
 }
@@ -139,7 +164,7 @@ async function landedOutcome(
     files: landed.files,
   })
   ports.events.publish({ kind: 'commit', branch: id, time: at, commit: landed.commit, digest: landed.digest })
-  const requests = await sendRequests(ports, done, changeset)
+  const requests = requestsFirst(done) ? [] : await sendRequests(ports, done, changeset)
   return outcomeOf(done, { changeset, warnings: [...landed.warnings, ...requests] })
 }
 
@@ -164,13 +189,15 @@ async function failedToLand(
   id: string,
   changeset: Changeset,
   error: unknown,
+  sent: number,
 ): Promise<Outcome> {
   const current = await ports.store.read(id)
   const code = error instanceof PuzzledError ? error.code : 'internal'
-  const message = error instanceof Error ? error.message : String(error)
+  const before = sent === 0 ? '' : `; ${sent} of its requests had been sent by then`
+  const message = `${error instanceof Error ? error.message : error}${before}`
   if (code === 'stuck') return outcomeOf(await ports.store.move(id, 'commit-stuck', message), { changeset })
   if (current.state !== 'committing' && code === 'conflict') {
-    const held = await ports.store.move(id, 'held', 'the base changed since the fork')
+    const held = await ports.store.move(id, 'held', `the base changed since the fork${before}`)
     return outcomeOf(held, { changeset, conflicts: conflictsOf(error) })
   }
   await fallBack(ports, id, 'stopped', `the commit failed and nothing was changed: ${message}`)

@@ -6,12 +6,15 @@ import type {
   BranchSummary,
   CollectResult,
   ContentPair,
+  ContentSide,
   CreateRequest,
   Engine,
   EventFilter,
+  NetTestAnswer,
   Outcome,
   QueueAction,
   QueuedView,
+  QueueEdit,
   QueueResult,
   RebaseChoices,
   RunRequest,
@@ -26,16 +29,16 @@ import { KeyLock } from '../lib/key-lock.ts'
 import { approveBranch, rejectBranch } from './approve.ts'
 import { commitBranch } from './commit.ts'
 import { discardBranch } from './discard.ts'
+import { editRequest } from './edit-request.ts'
 import type { EventStream } from './event-stream.ts'
 import { findCommit } from './find-commit.ts'
 import { finishBranch } from './finish.ts'
 import { forkBranch } from './fork.ts'
-import { outcomeOf } from './outcome.ts'
 import type { Ports } from './ports.ts'
 import { rebaseBranch } from './rebase.ts'
 import { resumeRequests } from './resume.ts'
 import { revertCommit } from './revert.ts'
-import { changesetOf, reviewBranch } from './review.ts'
+import { changesetOf, reviewAndHold } from './review.ts'
 import { RunningAgents } from './running.ts'
 import { extendBudget, freezeBranch, signalBranch, thawBranch } from './signal.ts'
 import { reclaim, startAgent } from './start.ts'
@@ -144,13 +147,7 @@ export class LocalEngine implements Engine {
   }
 
   review(id: string): Promise<Outcome> {
-    return this.#on(id, async (branch) => {
-      const reviewed = await reviewBranch(this.#ports, branch)
-      const held = await this.#ports.store.move(branch, 'held', 'reviewed')
-      if (reviewed.verdict.kind === 'hold')
-        await this.#ports.approvals.request(held, reviewed.changeset, reviewed.verdict)
-      return outcomeOf(held, { changeset: reviewed.changeset })
-    })
+    return this.#on(id, (branch) => reviewAndHold(this.#ports, branch, 'reviewed'))
   }
 
   commit(id: string, selection?: Selection): Promise<Outcome> {
@@ -201,10 +198,24 @@ export class LocalEngine implements Engine {
   }
 
   queueAct(id: string, request: string, action: QueueAction, why: string): Promise<QueueResult> {
-    return this.#on(id, async (branch) => {
+    return this.#onQueue(id, async (branch) => {
       await this.#ports.audit.record(`queue-${action}`, branch, { request, why, by: this.#requester.uid })
       return this.#ports.outbox.act(await this.#ports.store.read(branch), request, action, why)
     })
+  }
+
+  async queueBody(id: string, request: string, limit: number): Promise<ContentSide> {
+    return this.#ports.outbox.body(await this.show(id), request, limit)
+  }
+
+  queueEdit(id: string, request: string, edit: QueueEdit, why: string): Promise<Outcome> {
+    return this.#onQueue(id, (branch) =>
+      editRequest(this.#ports, branch, { request, edit, why, by: this.#requester }),
+    )
+  }
+
+  async netTest(id: string, method: string, url: string): Promise<NetTestAnswer> {
+    return this.#ports.outbox.test(await this.show(id), method, url)
   }
 
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent> {
@@ -225,6 +236,12 @@ export class LocalEngine implements Engine {
 
   close(): Promise<void> {
     return this.#shared.release()
+  }
+
+  /** Whoever waits for an agent's end holds its branch for so long; its queue can be worked on meanwhile. */
+  async #onQueue<Result>(text: string, work: (id: string) => Promise<Result>): Promise<Result> {
+    const id = await this.#ports.store.resolve(text)
+    return this.#shared.running.find(id) === undefined ? this.#on(id, work) : work(id)
   }
 
   async #on<Result>(text: string, work: (id: string) => Promise<Result>): Promise<Result> {

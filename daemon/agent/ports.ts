@@ -4,8 +4,11 @@ import type {
   CollectResult,
   ConflictEntry,
   ContentPair,
+  ContentSide,
+  NetTestAnswer,
   QueueAction,
   QueuedView,
+  QueueEdit,
   QueueResult,
   RebaseChoices,
   Selection,
@@ -190,6 +193,13 @@ export interface Outbox {
   replay(record: BranchRecord): Promise<QueueResult>
   view(record: BranchRecord): Promise<readonly QueuedView[]>
   act(record: BranchRecord, request: string, action: QueueAction, why: string): Promise<QueueResult>
+  body(record: BranchRecord, request: string, limit: number): Promise<ContentSide>
+  /** Throws `usage`, or `denied` where the rules of the branch would not queue the request as it is then. */
+  edit(record: BranchRecord, request: string, edit: QueueEdit): Promise<void>
+  /** What the rules say to a request. */
+  test(record: BranchRecord, method: string, url: string): NetTestAnswer
+  /** How many left already, and the one that a person has to decide about before anything else can leave. */
+  standing(record: BranchRecord): Promise<{ sent: number; stopped: string | null }>
   /** Like `replay` where one was interrupted; null where nothing waits, or where a person has to decide first. */
   resume(record: BranchRecord): Promise<QueueResult | null>
 }

@@ -1,8 +1,9 @@
 import type { BranchRecord } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
+import type { Outcome } from '../contract/engine.ts'
 import type { Finding, Verdict } from '../contract/verdict.ts'
 import { PuzzledError } from '../lib/errors.ts'
-import { isEmpty } from './outcome.ts'
+import { isEmpty, outcomeOf } from './outcome.ts'
 import type { Ports } from './ports.ts'
 
 export interface Reviewed {
@@ -49,6 +50,14 @@ export async function reviewBranch(ports: Ports, id: string): Promise<Reviewed> 
     )
     throw error
   }
+}
+
+/** Judges anew and leaves the decision to a person, who is asked where the verdict wants it. */
+export async function reviewAndHold(ports: Ports, id: string, reason: string): Promise<Outcome> {
+  const { changeset, verdict } = await reviewBranch(ports, id)
+  const held = await ports.store.move(id, 'held', reason)
+  if (verdict.kind === 'hold') await ports.approvals.request(held, changeset, verdict)
+  return outcomeOf(held, { changeset })
 }
 
 /** Nothing would become real, so no policy is asked: starting one would be most of the time of a run. */

@@ -4,6 +4,7 @@ import { toEntries, type Variant } from '../contract/bus-values.ts'
 import type { Engine, QueueAction } from '../contract/engine.ts'
 import { BUDGET_KINDS, type BudgetKind } from '../contract/profile.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import { queueEditOf } from './queue-edit.ts'
 import type { BusObject, Caller } from './server.ts'
 
 /** The engine on behalf of the caller of one method. */
@@ -42,6 +43,11 @@ const METHODS: Readonly<Record<string, Method>> = {
   Queue: async (engine, id) => [(await engine.queue(id)).map((view) => toEntries(view))],
   QueueAct: async (engine, id, [request, action, why]) =>
     one(await engine.queueAct(id, String(request), queueAction(action), String(why))),
+  QueueBody: async (engine, id, [request, limit]) =>
+    one(await engine.queueBody(id, String(request), Math.min(Number(limit), 16 << 20))),
+  QueueEdit: async (engine, id, [request, edit, why]) =>
+    one(await engine.queueEdit(id, String(request), queueEditOf(edit), String(why))),
+  NetTest: async (engine, id, [method, url]) => one(await engine.netTest(id, String(method), String(url))),
   Extend: async (engine, id, [kind, by]) => one(await engine.extend(id, budgetKind(kind), Number(by))),
   Thaw: async (engine, id) => one(await engine.thaw(id)),
 }

@@ -174,6 +174,26 @@ export const BRANCH: BusInterface = {
       action: 'approve',
       about: 'drop before the commit; resume or skip where the replay stopped.',
     },
+    QueueBody: {
+      in: [arg('request', 's'), arg('limit', 't')],
+      out: [arg('content', 'a{sv}')],
+      action: 'look',
+      about: 'The beginning of the body of a request.',
+    },
+    QueueEdit: {
+      in: [arg('request', 's'), arg('edit', 'a{sv}'), arg('why', 's')],
+      out: OUTCOME,
+      // Who may edit is an author, not a reviewer: nobody approves what they wrote themselves by this.
+      action: 'manage',
+      about:
+        'Changes `method`, `url`, `headers` ({name, values}) or `body` of a request before the commit; a branch that was judged is judged again.',
+    },
+    NetTest: {
+      in: [arg('method', 's'), arg('url', 's')],
+      out: [arg('answer', 'a{sv}')],
+      action: 'look',
+      about: 'What the rules of the branch say to a request; nothing is sent.',
+    },
     Extend: {
       in: [arg('budget', 's'), arg('by', 'd')],
       out: RECORD,

@@ -3,7 +3,7 @@ import type { AgentExit, BranchRecord, Grant, Requester } from './branch.ts'
 import type { Changeset, ChangesetTotals } from './changeset.ts'
 import type { PuzzledEvent } from './events.ts'
 import type { FeatureRow } from './features.ts'
-import type { BudgetKind } from './profile.ts'
+import type { BudgetKind, RequestClass } from './profile.ts'
 import type { BranchState } from './states.ts'
 import type { Finding, Verdict } from './verdict.ts'
 
@@ -43,6 +43,12 @@ export interface Engine {
   queue(id: string): Promise<readonly QueuedView[]>
   /** `drop` before the commit; `resume` and `skip` where the replay stopped. */
   queueAct(id: string, request: string, action: QueueAction, why: string): Promise<QueueResult>
+  /** The beginning of a request's body, byte for byte. */
+  queueBody(id: string, request: string, limit: number): Promise<ContentSide>
+  /** Before the commit. The digest changes with it: what was judged is judged again, an earlier approval no longer fits. */
+  queueEdit(id: string, request: string, edit: QueueEdit, why: string): Promise<Outcome>
+  /** What the gate of this branch would decide about a request; nothing is sent and nothing is counted. */
+  netTest(id: string, method: string, url: string): Promise<NetTestAnswer>
   /** Every event from now on; ends when the signal aborts. */
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent>
   features(): Promise<readonly FeatureRow[]>
@@ -168,6 +174,26 @@ export interface QueueResult {
   sent: number
   /** Where the replay stopped; null when nothing stopped it. */
   problem: string | null
+  /** Nothing was sent: the request goes with the next commit, which judges it again. */
+  waits?: boolean
+}
+
+/** What is not named stays as it is. */
+export interface QueueEdit {
+  method?: string
+  url?: string
+  /** All values of each named header; none removes it. Credentials are written as their placeholders. */
+  headers?: readonly { name: string; values: readonly string[] }[]
+  body?: Uint8Array
+}
+
+export interface NetTestAnswer {
+  class: RequestClass
+  rule: string
+  reason: string
+  help?: string
+  /** What only the real request can show. */
+  open: readonly string[]
 }
 
 export interface QueuedView {

@@ -30,6 +30,11 @@ export class Credential {
   reveal(): string {
     return this.#secret
   }
+
+  /** The secret in every form in which it could stand somewhere. */
+  spellings(): readonly string[] {
+    return spellings(this.#secret, this.placeholder).map(({ value }) => value)
+  }
 }
 
 export interface Filled {

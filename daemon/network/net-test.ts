@@ -1,16 +1,9 @@
 // pure
+import type { NetTestAnswer } from '../contract/engine.ts'
 import type { NetworkProfile } from '../contract/profile.ts'
+import { NameGuard } from './name-guard.ts'
 import { compileRules, decide } from './request-rule.ts'
 import { parseAbsolute, parseTarget } from './request-target.ts'
-
-export interface NetTestAnswer {
-  readonly class: 'live' | 'read' | 'queue' | 'deny'
-  readonly rule: string
-  readonly reason: string
-  readonly help?: string
-  /** What only the real request can show. */
-  readonly open: readonly string[]
-}
 
 /** `puzzlectl net test`: what the proxy would decide for this request, from the same rules and the same code. */
 export function netTest(network: NetworkProfile, method: string, url: string): NetTestAnswer {
@@ -19,7 +12,8 @@ export function netTest(network: NetworkProfile, method: string, url: string): N
   if (!absolute.ok) return refuse('bad-host', `"${url}" has no host that is plain and unambiguous`)
   const target = parseTarget(absolute.raw.replace(/#.*$/s, ''))
   if (!target.ok) return refuse('bad-target', `The path is refused: ${target.reason}`)
-  const decision = decide(compileRules(network), {
+  const rules = compileRules(network)
+  const decision = decide(rules, {
     method: method.toUpperCase(),
     scheme: absolute.scheme,
     host: absolute.host,
@@ -27,6 +21,8 @@ export function netTest(network: NetworkProfile, method: string, url: string): N
     target: target.target,
     headers: [],
   })
+  const name = new NameGuard(rules).check(absolute.host, 0)
+  if (decision.class !== 'deny' && !name.ok) return refuse(name.rule, name.reason)
   const open = [
     ...(decision.needsBody === undefined ? [] : [`the ${decision.needsBody} body may make it a read`]),
     ...(decision.class === 'deny'

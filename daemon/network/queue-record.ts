@@ -22,12 +22,14 @@ export type RequestState =
 /** Nothing else changes the state of a request. `dropped` is before, `skipped` after the commit. */
 export const REQUEST_MOVES: Readonly<Record<RequestState, readonly RequestState[]>> = {
   queued: ['approved', 'dropped'],
-  approved: ['sending', 'failed', 'skipped'],
+  // Back to `queued` where another commit than the one that approved it goes on without it.
+  approved: ['sending', 'failed', 'skipped', 'queued'],
   sending: ['sent', 'failed', 'unknown'],
   sent: [],
-  failed: ['sending', 'failed', 'skipped'],
+  // Back to `queued` where its commit did not land: it is judged again with the next one.
+  failed: ['sending', 'failed', 'skipped', 'queued'],
   // Only a person moves a request out of here: nobody can know whether the other end acted on it.
-  unknown: ['sending', 'failed', 'skipped'],
+  unknown: ['sending', 'failed', 'skipped', 'queued'],
   dropped: [],
   skipped: [],
 }
@@ -151,8 +153,11 @@ export function apply(requests: Map<string, QueuedRequest>, record: QueueRecord)
   }
   if (known === undefined) return `speaks of "${id}", which was never queued`
   if (record.op === 'edited') {
-    if (known.state !== 'queued') return `edits "${id}" while it is ${known.state}`
-    requests.set(id, { ...known, updatedAt: time, request: record.request, edits: known.edits + 1 })
+    if (known.state !== 'queued' && known.state !== 'approved')
+      return `edits "${id}" while it is ${known.state}`
+    // What was approved was the request as it was.
+    const edited = { state: 'queued', request: record.request, edits: known.edits + 1 } as const
+    requests.set(id, { ...known, ...edited, updatedAt: time })
     return undefined
   }
   if (record.op !== 'state') return `has the unknown operation "${String((record as { op: unknown }).op)}"`

@@ -39,10 +39,7 @@ export const DEFAULT_QUEUE_LIMITS: QueueLimits = {
 /** Queues that this process has open; other processes are kept out by the lock of the store. */
 const inUse = new Set<string>()
 
-export interface RequestEdit {
-  readonly method?: string
-  readonly target?: string
-  readonly headers?: readonly HeaderPair[]
+export interface RequestEdit extends Partial<Omit<StoredRequest, 'body'>> {
   readonly body?: Uint8Array
 }
 
@@ -196,7 +193,8 @@ export class RequestQueue {
   async edit(id: string, change: RequestEdit): Promise<QueuedRequest> {
     this.#refuseIfDamaged()
     const known = this.get(id)
-    if (known.state !== 'queued') throw new PuzzledError('wrong-state', `Request "${id}" is ${known.state}`)
+    if (known.state !== 'queued' && known.state !== 'approved')
+      throw new PuzzledError('wrong-state', `Request "${id}" is ${known.state}`)
     const { body: bytes, ...rest } = change
     const body = bytes === undefined ? known.request.body : await this.spool(once(bytes))
     await this.#record({ op: 'edited', id, time: now(), request: { ...known.request, ...rest, body } })
@@ -204,7 +202,10 @@ export class RequestQueue {
     return this.get(id)
   }
 
-  /** Binds to exactly what was reviewed. Requests that are not named stay queued. */
+  /**
+   * Binds to exactly what was reviewed. Requests that are not named stay queued, or are again: what an undone commit had
+   * approved must not leave with one that was judged without it.
+   */
   async approve(reviewed: readonly Pick<QueuedRequestSummary, 'id' | 'sha256'>[]): Promise<void> {
     this.#refuseIfDamaged()
     for (const { id, sha256 } of reviewed) {
@@ -214,6 +215,9 @@ export class RequestQueue {
       if (one === undefined || !ready || requestDigest(one.request) !== sha256)
         throw new PuzzledError('changed-since-review', `Request "${id}" is not the one that was reviewed`)
     }
+    const named = new Set(reviewed.map(({ id }) => id))
+    const others = this.list().filter(({ id, state }) => state === 'approved' && !named.has(id))
+    await Promise.all(others.map(({ id }) => this.move(id, 'queued', 'Not part of what was approved last')))
     const fresh = reviewed.filter(({ id }) => this.get(id).state === 'queued')
     await Promise.all(fresh.map(({ id }) => this.move(id, 'approved')))
   }

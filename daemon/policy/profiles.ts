@@ -116,6 +116,7 @@ export class ProfileStore {
     const near = nearest(name, known)
     throw new PuzzledError('profile-invalid', `Unknown profile ${JSON.stringify(name)}`, {
       hint: near === undefined ? `Known profiles: ${known.join(', ')}` : `Did you mean "${near}"?`,
+      data: { unknown: true },
     })
   }
 }

@@ -45,6 +45,32 @@ describe('through the daemon', () => {
     expect(readdirSync(here.project)).toEqual([])
   })
 
+  it('shows what the network rules say, and lets the requester edit a request that waits', async () => {
+    await sh('curl -sS -m 20 -o /dev/null -d "{}" https://api.github.com/repos/a/b/issues', '--name', 'asks')
+    const net = (...args: string[]) => here.puzzlectl(developer, 'net', 'test', ...args)
+    const answer = await net('asks', 'POST', 'https://api.github.com/repos/a/b/issues')
+    expect([answer.status, answer.out]).toEqual([
+      0,
+      expect.stringMatching(/^queue by rule ".*" of branch asks/),
+    ])
+    expect((await net('--json', 'asks', 'GET', 'https://elsewhere.example/')).status).toBe(121)
+    const [{ id }] = linesOf((await here.puzzlectl(developer, 'queue', 'ls', 'asks', '--json')).out) as [
+      { id: string },
+    ]
+    const edit = ['queue', 'edit', 'asks', id, '--body', '-', '--header', 'accept: x/y'] as const
+    // Whoever decides about a branch does not write it: nobody approves alone what they made up.
+    expect((await here.puzzlectl(reviewer, ...edit)).status).toBe(77)
+    expect((await here.puzzlectl(developer, ...edit)).status).toBe(0)
+    const shown = await here.puzzlectl(developer, 'queue', 'show', 'asks', id)
+    expect(shown.out).toMatch(/accept: x\/y/)
+    const digest = async (): Promise<string> =>
+      (linesOf((await here.puzzlectl(developer, 'show', 'asks', '--json')).out) as { digest: string }).digest
+    const before = await digest()
+    await here.puzzlectl(developer, 'queue', 'edit', 'asks', id, '--method', 'PUT')
+    expect(await digest()).not.toBe(before)
+    expect((await here.puzzlectl(reviewer, 'approve', 'asks', '--digest', before)).status).toBe(122)
+  })
+
   it('removes what was discarded in the background', async () => {
     await sh('echo a > a.txt', '--then', 'hold', '--name', 'gone')
     expect((await here.puzzlectl(developer, 'discard', 'gone')).status).toBe(0)

@@ -56,7 +56,7 @@ export function begin(
   failpoints = '',
 ): { kill(): void; ended: Promise<Ended> } {
   // Options go behind the verb, and behind the second word of verbs that have one.
-  const words = args[0] === 'queue' ? 2 : 1
+  const words = args[0] === 'queue' || args[0] === 'net' ? 2 : 1
   const [verb, rest] = [args.slice(0, words), args.slice(words)]
   const env = {
     PATH: process.env.PATH ?? '',

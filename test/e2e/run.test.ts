@@ -100,6 +100,21 @@ describe('the network', () => {
     expect((await here.puzzlectl('queue', 'show', id, queued.id)).out).toContain(
       'POST https://api.github.com/repos',
     )
+    // An edit is another digest: it is judged again, and what was reviewed before cannot be approved.
+    const before = JSON.parse((await here.puzzlectl('show', '--json', id)).out).digest
+    const edit = ['--body', 'body.json', '--header', 'Accept: a/b'] as const
+    put('body.json', '{"title":"mine"}')
+    expect((await here.puzzlectl('queue', 'edit', ...edit, id, queued.id)).status).toBe(0)
+    expect((await here.puzzlectl('queue', 'show', id, queued.id)).out).toMatch(
+      /accept: a\/b[\s\S]*"title": "mine"/,
+    )
+    expect(JSON.parse((await here.puzzlectl('show', '--json', id)).out).digest).not.toBe(before)
+    const stale = await here.asUser(REVIEWER, 'approve', '--digest', before, id)
+    expect([stale.status, stale.err]).toEqual([122, expect.stringContaining('no longer what was reviewed')])
+    const away = await here.puzzlectl('queue', 'edit', '--url', 'https://elsewhere.example/', id, queued.id)
+    expect([away.status, away.err]).toEqual([121, expect.stringContaining('would not be queued')])
+    const test = await here.puzzlectl('net', 'test', id, 'POST', 'https://api.github.com/repos/a/b/issues')
+    expect([test.status, test.out]).toEqual([0, expect.stringContaining(`of branch ${id}`)])
     expect((await here.puzzlectl('queue', 'drop', id, queued.id)).status).toBe(0)
     expect((await here.puzzlectl('diff', '--stat', id)).out).not.toContain('POST')
   })

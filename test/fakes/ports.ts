@@ -211,6 +211,10 @@ function portsOf(world: FakeWorld): Ports {
       view: async () => [],
       act: async () => ({ sent: 0, problem: null }),
       resume: async () => null,
+      standing: async () => ({ sent: 0, stopped: null }),
+      body: async () => ({ bytes: new Uint8Array(), size: 0 }),
+      edit: async () => undefined,
+      test: () => ({ class: 'deny', rule: 'no-rule', reason: 'no rule', open: [] }),
     },
     audit: {
       record: async (kind) => {

@@ -12,8 +12,9 @@ export const acting =
     const result = await engine.queueAct(id, request, action, textOption(options, 'message') ?? '')
     const sent = result.sent === 0 ? '' : `; ${result.sent} request${result.sent === 1 ? '' : 's'} sent`
     const problem = result.problem === null ? '' : `; stopped: ${visibleLine(result.problem)}`
+    const what = result.waits === true ? 'goes with the next commit, which is judged again' : done
     await context.print(
-      context.json ? jsonText(result) : `Request ${visibleLine(request)} ${done}${sent}${problem}.\n`,
+      context.json ? jsonText(result) : `Request ${visibleLine(request)} ${what}${sent}${problem}.\n`,
     )
     return result.problem === null ? 0 : exitStatusOf('stuck')
   }

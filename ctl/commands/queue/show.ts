@@ -1,15 +1,11 @@
-import { PuzzledError } from '../../../daemon/lib/errors.ts'
 import { jsonText } from '../../json.ts'
 import { visibleLine, visibleText } from '../../render/visible.ts'
 import type { VerbRun } from '../../verb.ts'
+import { findRequest } from './find.ts'
 
 export const run: VerbRun = async (context, [id = '', request = '']) => {
   const engine = await context.engine()
-  const found = (await engine.queue(id)).find((one) => one.id === request)
-  if (found === undefined)
-    throw new PuzzledError('request-unknown', `Branch ${id} has no request "${request}"`, {
-      hint: `puzzlectl queue ls ${id}`,
-    })
+  const found = await findRequest(engine, id, request)
   if (context.json) {
     await context.print(jsonText(found))
     return 0
