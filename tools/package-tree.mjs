@@ -25,5 +25,11 @@ export function pack(into) {
 /** Installs the tarball with its one dependency into a prefix, as `npm install -g` does. */
 export function installInto(prefix, tarball) {
   mkdirSync(prefix, { recursive: true })
-  run('npm', ['install', '--global', '--prefix', prefix, '--no-audit', '--no-fund', tarball])
+  run('npm', ['install', '--global', ...prefixed(prefix), '--no-audit', '--no-fund', tarball])
+}
+
+/** npm looks for the machine's settings (its certificates, its registry) below the prefix: they stay the machine's. */
+export function prefixed(prefix) {
+  const machine = run('npm', ['config', 'get', 'globalconfig']).trim()
+  return ['--prefix', prefix, '--globalconfig', machine]
 }
