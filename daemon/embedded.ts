@@ -10,13 +10,15 @@ import { WorkerCommitter } from './branch/committer.ts'
 import { LayerDiffer } from './branch/diff.ts'
 import { OverlayLayers } from './branch/overlay.ts'
 import { WorkerRebaser } from './branch/rebaser.ts'
+import { BranchSpace, type SpaceReader } from './branch/space.ts'
 import { FileBranchStore } from './branch/store.ts'
 import { openStoreDirectory } from './branch/store-directory.ts'
 import { type RecoveryReport, recoverBranch, recoverBranches } from './branch/store-recovery.ts'
-import { Meter } from './budget/meter.ts'
+import { exceededError, Meter } from './budget/meter.ts'
 import type { BranchRecord, Requester } from './contract/branch.ts'
 import type { CollectResult, Engine } from './contract/engine.ts'
 import type { FeatureName, Features } from './contract/features.ts'
+import type { BudgetKind } from './contract/profile.ts'
 import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
 import { nodeFiles } from './lib/durable.ts'
 import { PuzzledError } from './lib/errors.ts'
@@ -103,6 +105,8 @@ async function construct(
   undo.push('end the commit workers', () => closeBoth(committer, rebaser))
   const network = new NetworkParts((id) => files.directory(id), events.publish, networkCounters(metrics))
   undo.push('close the networks', () => network.closeAll())
+  const space = new BranchSpace(files)
+  undo.push('end the thread that measures', () => space.close())
   const launcher = new Launcher({ network: ({ record }) => network.open(record) })
   const { recovery, log } = await recoverOnRecord(root, { files, committer, launcher }, undo)
   const differ = new LayerDiffer(files)
@@ -117,7 +121,7 @@ async function construct(
     gate: policy.port,
     approvals: policy.approvals,
     launcher: withNetwork(launcher, network, complain),
-    budgets: budgeting(canAsk, network),
+    budgets: budgeting(canAsk, network, space),
     outbox: network,
     audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
     events,
@@ -240,7 +244,7 @@ const delegate = (agent: Awaited<ReturnType<Launcher['start']>>): RunningAgent =
   freeze: () => agent.freeze(),
   thaw: () => agent.thaw(),
   readings: () => agent.readings(),
-  setExecLimit: (limit) => agent.setExecLimit(limit),
+  extend: (kind, limit) => agent.extend(kind, limit),
   ...(agent.resize === undefined ? {} : { resize: agent.resize }),
   ...(agent.input === undefined ? {} : { input: agent.input }),
   ...(agent.output === undefined ? {} : { output: agent.output }),
@@ -248,26 +252,42 @@ const delegate = (agent: Awaited<ReturnType<Launcher['start']>>): RunningAgent =
 })
 
 /** A meter per agent. Where nobody could be asked for more, a frozen agent would stand still for ever: it is ended. */
-const budgeting = (canAsk: boolean, network: NetworkParts): Budgeting => ({
+const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchSpace): Budgeting => ({
   atLimit: (wished) => (canAsk ? wished : 'kill'),
   watch: (id, { limits, atLimit }, agent, hooks) => {
+    const layers = limits.disk === undefined && limits.inodes === undefined ? null : space.readerOf(id)
     const meter = new Meter(limits, atLimit, {
-      readings: async () => ({ ...agent.readings(), ...network.readings(id) }),
+      readings: async () => ({ ...agent.readings(), ...layers?.read(), ...network.readings(id) }),
       freeze: () => agent.freeze(),
       thaw: () => agent.thaw(),
       kill: async () => void (await agent.kill('budget')),
       announce: ({ budget, used, limit, percent }) => hooks.crossed(budget, used, limit, percent),
-      exceeded: ({ message, action }) => hooks.exceeded(message, action),
-      failed: (error) => hooks.exceeded(`Its use cannot be read: ${error}`, 'freeze'),
-      extended: (kind, limit) => {
-        if (kind === 'exec') agent.setExecLimit(limit)
-      },
+      exceeded: ({ message, action, ...facts }) => hooks.exceeded(message, action, facts),
+      failed: (error, action) => hooks.exceeded(`Its use cannot be read: ${error}`, action, {}),
+      extended: (kind, limit) => extendHeld(kind, limit, agent, layers),
       now: () => performance.now(),
     })
     if (Object.keys(limits).length > 0) meter.start()
-    return meter
+    return {
+      extend: (kind, by) => meter.extend(kind, by),
+      refusal: () => refusalOf(meter, id),
+      stop: () => meter.stop(),
+    }
   },
 })
+
+function refusalOf(meter: Meter, id: string): Error | null {
+  if (meter.exceeded !== null) return exceededError(meter.exceeded, id)
+  if (!meter.acted) return null
+  return new PuzzledError('budget-exceeded', `Nobody could read what branch ${id} uses, so it stands still`, {
+    hint: `It goes on when its use can be read and one of its budgets is extended: puzzlectl budget ${id} …`,
+  })
+}
+
+function extendHeld(kind: BudgetKind, limit: number, agent: RunningAgent, layers: SpaceReader | null): void {
+  if (kind === 'disk' || kind === 'inodes') layers?.extend(kind, limit)
+  else agent.extend(kind, limit)
+}
 
 async function openPolicy(root: string, differ: LayerDiffer, canAsk: boolean) {
   const directory = join(root, 'policy')

@@ -168,8 +168,8 @@ export interface RunningAgent {
   thaw(): Promise<void>
   /** What the branch uses now; a kind that nobody can read is left out. */
   readings(): Partial<Record<BudgetKind, number>>
-  /** Programs over the limit wait; a larger one lets them go on. Without a limit in the profile it does nothing. */
-  setExecLimit(limit: number): void
+  /** A budget was extended: what holds the old limit outside of the meter is told the new one. */
+  extend(kind: BudgetKind, limit: number): void
   /** Present for a PTY. */
   resize?(columns: number, rows: number): void
   input?: NodeJS.WritableStream
@@ -208,13 +208,15 @@ export interface Outbox {
 export interface BudgetWatch {
   /** Gives more of one budget; an agent that stands still for it goes on. */
   extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }>
+  /** Why the agent may not simply go on: it stands still for a budget. Null while it may. */
+  refusal(): Error | null
   stop(): Promise<void>
 }
 
 export interface BudgetHooks {
   crossed(budget: BudgetKind, used: number, limit: number, percent: number): void
   /** The agent stands still or was ended. */
-  exceeded(message: string, action: 'freeze' | 'kill'): void
+  exceeded(message: string, action: 'freeze' | 'kill', facts: Readonly<Record<string, unknown>>): void
 }
 
 export interface Budgeting {

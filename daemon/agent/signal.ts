@@ -34,6 +34,9 @@ export async function freezeBranch(ports: Ports, running: RunningAgents, id: str
 
 export async function thawBranch(ports: Ports, running: RunningAgents, id: string): Promise<BranchRecord> {
   const agent = await agentOf(ports, running, id)
+  // Its meter has stopped with it: an agent that went on now would have no budget at all.
+  const refusal = running.watchOf(id)?.refusal()
+  if (refusal) throw refusal
   const thawed = await ports.store.move(id, 'running', 'thawed as asked')
   await agent.thaw()
   return thawed

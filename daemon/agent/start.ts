@@ -1,5 +1,6 @@
 import type { AgentExit, BranchRecord, Grant } from '../contract/branch.ts'
 import type { SessionStdio } from '../contract/engine.ts'
+import type { Profile } from '../contract/profile.ts'
 import type { BudgetHooks, Ports, RunningAgent } from './ports.ts'
 import type { RunningAgents } from './running.ts'
 
@@ -21,12 +22,13 @@ export async function startAgent(
 ): Promise<{ agent: RunningAgent; exited: Promise<AgentExit> }> {
   const mounts = await ports.layers.mounts(record)
   await ports.audit.record('start', record.id, { command: record.command, cwd: record.cwd })
-  const agent = await running.starting(record.id, async () => {
-    const moved = await ports.store.move(record.id, 'running', 'the agent runs')
-    return launchOrAbandon(ports, moved, mounts, request)
-  })
   const { budgets } = record.profile.resolved
   const atLimit = ports.budgets.atLimit(budgets.atLimit)
+  const agent = await running.starting(record.id, async () => {
+    const moved = await ports.store.move(record.id, 'running', 'the agent runs')
+    const profile = { ...moved.profile.resolved, budgets: { ...budgets, atLimit } }
+    return launchOrAbandon(ports, moved, profile, mounts, request)
+  })
   const grants = [...record.grants, ...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
   const watch = ports.budgets.watch(record.id, { ...budgets, atLimit }, agent, budgetHooks(ports, record.id))
   const exited = agent.exited.then(async (exit) => {
@@ -65,8 +67,11 @@ function budgetHooks(ports: Ports, id: string): BudgetHooks {
         limit,
         percent,
       }),
-    exceeded: (message, action) => {
+    exceeded: (message, action, facts) => {
       warn(ports, id, message)
+      ports.audit
+        .record('budget', id, { ...facts, message, action })
+        .catch((error: unknown) => warn(ports, id, `The budget is not on record: ${error}`))
       if (action === 'kill') return
       ports.store
         .move(id, 'frozen', message)
@@ -78,10 +83,10 @@ function budgetHooks(ports: Ports, id: string): BudgetHooks {
 async function launchOrAbandon(
   ports: Ports,
   record: BranchRecord,
+  profile: Profile,
   mounts: Awaited<ReturnType<Ports['layers']['mounts']>>,
   request: StartRequest,
 ): Promise<RunningAgent> {
-  const profile = record.profile.resolved
   try {
     return await ports.launcher.start({
       record,

@@ -40,7 +40,7 @@ export function judge(used: Amounts, limits: Amounts, atLimit: Budgets['atLimit'
   for (const budget of BUDGET_KINDS) {
     const [amount, limit] = [used[budget], limits[budget]]
     if (amount === undefined || limit === undefined) continue
-    const reached = levelOf(amount, limit)
+    const reached = levelOf(budget, amount, limit)
     if (reached === 0) continue
     now[budget] = reached
     if (reached > (said[budget] ?? 0)) crossings.push({ budget, used: amount, limit, percent: reached })
@@ -49,8 +49,18 @@ export function judge(used: Amounts, limits: Amounts, atLimit: Budgets['atLimit'
   return { crossings, exceeded: full === undefined ? null : exceeded(full, atLimit), said: now }
 }
 
-const levelOf = (used: number, limit: number): 0 | Crossing['percent'] =>
-  used >= limit ? 100 : used * 100 >= limit * WARNING_PERCENT ? WARNING_PERCENT : 0
+const levelOf = (budget: BudgetKind, used: number, limit: number): 0 | Crossing['percent'] =>
+  isFull(budget, used, limit) ? 100 : used * 100 >= limit * WARNING_PERCENT ? WARNING_PERCENT : 0
+
+/**
+ * A filesystem refuses the write that would pass the limit, so what is used stays a little below it. Room that small is
+ * no room: the agent would get `ENOSPC` and nobody would be asked.
+ */
+const DISK_RESERVE_BYTES = 2 ** 20
+const DISK_RESERVE_SHARE = 1 / 16
+
+const isFull = (budget: BudgetKind, used: number, limit: number): boolean =>
+  used >= (budget === 'disk' ? limit - Math.min(DISK_RESERVE_BYTES, limit * DISK_RESERVE_SHARE) : limit)
 
 const exceeded = (crossing: Crossing, action: Budgets['atLimit']): BudgetExceeded => ({
   budget: crossing.budget,
@@ -66,5 +76,5 @@ const exceeded = (crossing: Crossing, action: Budgets['atLimit']): BudgetExceede
 export const hasRoom = (used: Amounts, limits: Amounts): boolean =>
   BUDGET_KINDS.every((budget) => {
     const [amount, limit] = [used[budget], limits[budget]]
-    return amount === undefined || limit === undefined || amount < limit
+    return amount === undefined || limit === undefined || !isFull(budget, amount, limit)
   })

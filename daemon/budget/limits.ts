@@ -59,3 +59,9 @@ export function amountText(kind: BudgetKind, amount: number): string {
   const power = amount < 1 ? 0 : Math.min(Math.floor(Math.log2(amount) / 10), names.length - 1)
   return `${Math.round((amount / 1024 ** power) * 10) / 10} ${names[power]}`
 }
+
+/** The same as `puzzlectl` reads it, never less: `90s`, `1536M`, `12`. */
+export function optionText(kind: BudgetKind, amount: number): string {
+  if (UNITS[kind] === 'seconds') return `${Math.ceil(amount)}s`
+  return UNITS[kind] === 'bytes' ? `${Math.ceil(amount / 2 ** 20)}M` : String(Math.ceil(amount))
+}

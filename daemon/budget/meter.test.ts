@@ -43,6 +43,17 @@ describe('the ledger', () => {
     expect(hasRoom({ cpu: 5 }, { wall: 5 })).toBe(true)
   })
 
+  it('takes room that a write would not fit in as none, on disk alone', () => {
+    const full = (used: Amounts, limits: Amounts) =>
+      judge(used, limits, 'freeze', {}).exceeded?.budget ?? null
+    const GiB = 2 ** 30
+    expect(full({ disk: 20 * GiB - 2 ** 20 }, { disk: 20 * GiB })).toBe('disk')
+    expect(full({ disk: 20 * GiB - 2 ** 20 - 1 }, { disk: 20 * GiB })).toBeNull()
+    expect(full({ disk: 15 }, { disk: 16 })).toBe('disk')
+    expect(full({ memory: 20 * GiB - 1, inodes: 15 }, { memory: 20 * GiB, inodes: 16 })).toBeNull()
+    expect(hasRoom({ disk: 20 * GiB - 2 ** 20 }, { disk: 20 * GiB })).toBe(false)
+  })
+
   it('takes a limit of zero as used up', () => {
     expect(judge({ exec: 0 }, { exec: 0 }, 'kill', {}).exceeded?.budget).toBe('exec')
   })
@@ -62,7 +73,7 @@ class World implements MeterPorts {
   announce: MeterPorts['announce'] = (crossing) =>
     void this.log.push(`${crossing.budget} ${crossing.percent}`)
   exceeded: MeterPorts['exceeded'] = (what) => void this.log.push(`exceeded ${what.budget}`)
-  failed = () => void this.log.push('failed')
+  failed: MeterPorts['failed'] = (_, action) => void this.log.push(`failed, ${action}`)
   extended: NonNullable<MeterPorts['extended']> = (kind, limit) => void this.log.push(`${kind} is ${limit}`)
   now = () => this.time
 }
@@ -98,8 +109,9 @@ describe('a meter', () => {
     world.used = { disk: 100 }
     await meter.check()
     expect(await meter.extend('wall', 10)).toEqual({ resumed: false })
-    expect(await meter.extend('disk', 1)).toEqual({ resumed: true })
-    expect(world.log).toEqual(expect.arrayContaining(['wall is 20', 'disk is 101']))
+    expect(await meter.extend('disk', 1)).toEqual({ resumed: false })
+    expect(await meter.extend('disk', 20)).toEqual({ resumed: true })
+    expect(world.log).toEqual(expect.arrayContaining(['wall is 20', 'disk is 121']))
     await meter.stop()
   })
 
@@ -113,12 +125,27 @@ describe('a meter', () => {
     await meter.stop()
   })
 
-  it('freezes when it cannot read: nobody knows what the agent uses', async () => {
+  it.each(['freeze', 'kill'] as const)(
+    'does as at a limit (%s) when it cannot read, and once',
+    async (atLimit) => {
+      const world = new World()
+      const meter = new Meter({ disk: 10 }, atLimit, world)
+      world.used = { disk: -1 }
+      await meter.check()
+      await meter.check()
+      expect(world.log).toEqual([atLimit, `failed, ${atLimit}`])
+      await meter.stop()
+    },
+  )
+
+  it('lets an agent that it could not read go on when it can, and a person says so', async () => {
     const world = new World()
-    const meter = new Meter({ disk: 10 }, 'kill', world)
+    const meter = new Meter({ disk: 10 }, 'freeze', world)
     world.used = { disk: -1 }
     await meter.check()
-    expect(world.log).toEqual(['failed', 'freeze'])
+    await expect(meter.extend('disk', 1)).rejects.toThrow('unreadable')
+    world.used = { disk: 2 }
+    expect(await meter.extend('disk', 1)).toEqual({ resumed: true })
     await meter.stop()
   })
 })

@@ -1,7 +1,7 @@
 import type { BudgetKind, Budgets } from '../contract/profile.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { type BudgetExceeded, type Crossing, hasRoom, judge, type Said } from './ledger.ts'
-import { type Amounts, amountText, checkAmount } from './limits.ts'
+import { type Amounts, checkAmount, optionText } from './limits.ts'
 
 /** What the meter needs of the outside; it knows no kernel. */
 export interface MeterPorts {
@@ -14,8 +14,8 @@ export interface MeterPorts {
   announce(crossing: Crossing): void
   /** The agent stands still, or is ended; called after it is. */
   exceeded(what: BudgetExceeded): void
-  /** Readings failed: the agent is frozen, because nobody knows what it uses. */
-  failed(error: unknown): void
+  /** Readings failed, so nobody knows what the agent uses: it stands still or is ended, as at a limit. */
+  failed(error: unknown, action: Budgets['atLimit']): void
   /** A limit was extended: for who holds it in another place than here (the exec gate, a quota). */
   extended?(kind: BudgetKind, limit: number): void
   /** Milliseconds of a clock that never goes back. */
@@ -36,6 +36,7 @@ export class Meter {
   readonly #began: number
   #said: Said = {}
   #exceeded: BudgetExceeded | null = null
+  #acted = false
   #frozenAt: number | null = null
   #frozenMillis = 0
   #timer: NodeJS.Timeout | undefined
@@ -52,6 +53,11 @@ export class Meter {
   /** Why the agent stands still; null while it may run. */
   get exceeded(): BudgetExceeded | null {
     return this.#exceeded
+  }
+
+  /** Whether it has stopped the agent, for a budget or because it could not read one. */
+  get acted(): boolean {
+    return this.#acted
   }
 
   get limits(): Amounts {
@@ -81,13 +87,13 @@ export class Meter {
     if (limit === undefined) throw new PuzzledError('usage', `The branch has no limit of ${kind} to extend`)
     this.#limits = { ...this.#limits, [kind]: limit + by }
     this.#ports.extended?.(kind, limit + by)
-    const was = this.#exceeded
-    if (was === null || was.action === 'kill' || this.#frozenAt === null) return { resumed: false }
+    if (this.#frozenAt === null) return { resumed: false }
     const used = await this.#usage()
     if (!hasRoom(used, this.#limits)) return { resumed: false }
     this.#frozenMillis += this.#ports.now() - this.#frozenAt
     this.#frozenAt = null
     this.#exceeded = null
+    this.#acted = false
     await this.#ports.thaw()
     this.#schedule()
     return { resumed: true }
@@ -100,7 +106,7 @@ export class Meter {
 
   #schedule(): void {
     clearTimeout(this.#timer)
-    if (this.#stopped || this.#exceeded !== null) return
+    if (this.#stopped || this.#acted) return
     this.#timer = setTimeout(() => {
       void this.check().then(() => this.#schedule())
     }, INTERVAL_MILLIS)
@@ -108,7 +114,7 @@ export class Meter {
   }
 
   async #check(): Promise<void> {
-    if (this.#stopped || this.#exceeded !== null) return
+    if (this.#stopped || this.#acted) return
     try {
       const { crossings, exceeded, said } = judge(
         await this.#usage(),
@@ -118,30 +124,31 @@ export class Meter {
       )
       this.#said = said
       for (const crossing of crossings) this.#ports.announce(crossing)
-      if (exceeded !== null) await this.#act(exceeded)
+      if (exceeded === null) return
+      this.#exceeded = exceeded
+      await this.#act()
+      this.#ports.exceeded(exceeded)
     } catch (error) {
-      this.#ports.failed(error)
-      await this.#ports.freeze()
+      if (!this.#acted) await this.#act()
+      this.#ports.failed(error, this.#atLimit)
     }
   }
 
-  async #act(exceeded: BudgetExceeded): Promise<void> {
-    this.#exceeded = exceeded
-    if (exceeded.action === 'kill') await this.#ports.kill()
-    else {
-      this.#frozenAt = this.#ports.now()
-      await this.#ports.freeze()
-    }
-    this.#ports.exceeded(exceeded)
+  /** Once: until an extension lets the agent go on, there is nothing more to do. */
+  async #act(): Promise<void> {
+    this.#acted = true
+    if (this.#atLimit === 'kill') return await this.#ports.kill()
+    this.#frozenAt = this.#ports.now()
+    await this.#ports.freeze()
   }
 }
 
-/** For callers that wait on a branch whose budget is used up. */
+/** For whoever wants an agent to go on that stands still for its budget: only more of the budget helps. */
 export const exceededError = (what: BudgetExceeded, branch: string): PuzzledError =>
   new PuzzledError('budget-exceeded', what.message, {
     hint:
       what.action === 'freeze'
-        ? `puzzlectl budget ${branch} --extend ${what.budget}=${amountText(what.budget, what.limit).replace(' ', '')}`
+        ? `puzzlectl budget ${branch} ${what.budget}=${optionText(what.budget, what.limit)}`
         : 'Run it again with a larger budget',
     data: { branch, ...what },
   })

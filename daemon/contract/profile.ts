@@ -19,6 +19,7 @@ export interface Profile {
   namespaces: { time: boolean }
   network: NetworkProfile
   budgets: Budgets
+  resources: Resources
   gate: GateSettings
   require: readonly FeatureName[]
   prefer: readonly FeatureName[]
@@ -105,6 +106,24 @@ export interface Budgets {
   limits: Readonly<Partial<Record<BudgetKind, number>>>
   atLimit: 'freeze' | 'kill'
 }
+
+export const RESOURCE_KINDS = [
+  'cpus',
+  'cpuWeight',
+  'memoryHigh',
+  'ioWeight',
+  'ioRead',
+  'ioWrite',
+  'ioReadOps',
+  'ioWriteOps',
+] as const
+export type ResourceKind = (typeof RESOURCE_KINDS)[number]
+
+/**
+ * How fast a branch may use the machine up, held by the kernel (cgroup v2): processors, shares (1 to 10000), bytes, and
+ * bytes or operations per second. Absent = no limit of its own. What it may use up in total is a budget.
+ */
+export type Resources = Readonly<Partial<Record<ResourceKind, number>>>
 
 export interface GateSettings {
   /** What a nonzero exit of the agent leads to at most. */

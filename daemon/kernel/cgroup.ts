@@ -67,43 +67,10 @@ export const createCgroup = (path: string): void => {
 /** For CLONE_INTO_CGROUP. */
 export const openCgroup = (path: string): number => openSync(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
-export interface CgroupLimits {
-  readonly memoryBytes?: number
-  readonly pids?: number
-  /** Processors, may be a fraction. */
-  readonly cpus?: number
-}
-
-const CPU_PERIOD_MICROS = 100_000
-
-/** Writes what the controllers at hand can hold; the result names the limits that nothing enforces. */
-export function limitCgroup(path: string, limits: CgroupLimits): (keyof CgroupLimits)[] {
-  const missing: (keyof CgroupLimits)[] = []
-  const set = (name: keyof CgroupLimits, values: Readonly<Record<string, string>>): void => {
-    for (const [file, value] of Object.entries(values)) {
-      if (existsSync(join(path, file))) writeFileSync(join(path, file), value)
-      // Hosts without swap have no swap file either, and nothing to limit.
-      else if (file !== 'memory.swap.max') missing.push(name)
-    }
-  }
-  if (limits.memoryBytes !== undefined)
-    set('memoryBytes', {
-      'memory.max': String(limits.memoryBytes),
-      'memory.swap.max': '0',
-      'memory.oom.group': '1',
-    })
-  if (limits.pids !== undefined) set('pids', { 'pids.max': String(limits.pids) })
-  if (limits.cpus !== undefined)
-    set('cpus', {
-      'cpu.max': `${Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_MICROS))} ${CPU_PERIOD_MICROS}`,
-    })
-  return [...new Set(missing)]
-}
-
 export interface CgroupUsage {
   readonly cpuUserMicros: number
   readonly cpuSystemMicros: number
-  /** null without the memory controller. */
+  /** What the kernel cannot take back by itself; null without the memory controller. */
   readonly memoryBytes: number | null
   readonly memoryPeakBytes: number | null
   readonly oomKills: number
@@ -115,11 +82,23 @@ export function cgroupUsage(path: string): CgroupUsage {
   return {
     cpuUserMicros: cpu.get('user_usec') ?? 0,
     cpuSystemMicros: cpu.get('system_usec') ?? 0,
-    memoryBytes: number(path, 'memory.current'),
+    memoryBytes: heldMemory(path),
     memoryPeakBytes: number(path, 'memory.peak'),
     oomKills: table(path, 'memory.events').get('oom_kill') ?? 0,
     processes: number(path, 'pids.current') ?? processesOf(path).length,
   }
+}
+
+/**
+ * Files that were read or written count as memory of the cgroup until the kernel needs the room: an agent that reads
+ * much has not used up its budget.
+ */
+function heldMemory(path: string): number | null {
+  const current = number(path, 'memory.current')
+  if (current === null) return null
+  const stat = table(path, 'memory.stat')
+  const cache = Math.max(0, (stat.get('file') ?? 0) - (stat.get('shmem') ?? 0))
+  return Math.max(0, current - cache - (stat.get('slab_reclaimable') ?? 0))
 }
 
 /** Processes of the cgroup and of those beneath it. */

@@ -24,6 +24,7 @@ export function applySource(parent: Profile, source: ProfileSource): Profile {
     namespaces: { time: namespaces?.time ?? parent.namespaces.time },
     network: network(parent.network, source.network),
     budgets: budgets(parent.budgets, source.budgets),
+    resources: { ...parent.resources, ...defined(source.resources ?? {}) },
     gate: gate(parent, source),
     require: union(parent.require, source.require),
     prefer: union(parent.prefer, source.prefer),

@@ -29,6 +29,7 @@ gate:
   maxFiles: 100
   policies: [house]
   denyPaths: [{ path: /srv/data/keys/**, why: not for agents }]
+resources: { cpus: 2, ioWeight: 50 }
 `
 const parent = resolveRoot(parseProfile(PARENT, 'parent.yaml'))
 const child = (text: string) =>
@@ -53,6 +54,7 @@ const narrower: readonly [what: string, text: string][] = [
     'network: { rules: [{ id: one, hosts: a.example.org, ports: 443, methods: GET, paths: /pkg/x, class: read, budget: { requests: 5 }, why: only this one }, { id: no-admin, hosts: admin.example.org, class: deny, methods: any, why: not for agents }] }',
   ],
   ['lower limits', 'budgets: { memory: 512MiB }\ngate: { maxFiles: 10 }'],
+  ['fewer processors and a rate', 'resources: { cpus: 0.5, ioRead: 1MB }'],
   ['more refusals', 'gate: { denyPaths: [{ path: /srv/**, why: nothing there }], policies: [second] }'],
 ]
 
@@ -107,6 +109,8 @@ const wider: readonly [what: string, text: string, childLine: number, parentLine
     15,
   ],
   ['a higher limit', 'budgets: { memory: 2GiB }', 5, 22],
+  ['more processors', 'resources: { cpus: 3 }', 5, 28],
+  ['a larger share', 'resources: { ioWeight: 51 }', 5, 28],
   ['a higher gate limit', 'gate: { maxFiles: 101 }', 5, 25],
   ['a softer failure', 'gate: { onAgentFailure: gate }', 5, 24],
   ['setuid', 'gate: { allowSetuid: { value: true, why: to do it all } }', 5, 23],

@@ -39,6 +39,7 @@ export function profileLines(profile: Profile): ProfileLine[] {
     ...(profile.namespaces.time ? [{ key: 'namespaces', text: 'own time namespace' }] : []),
     ...networkLines(network),
     ...limit('budgets', { ...profile.budgets.limits, atLimit: profile.budgets.atLimit }),
+    ...limit('resources', profile.resources),
     ...limit('gate', {
       onAgentFailure: gate.onAgentFailure,
       allowSetuid: gate.allowSetuid,

@@ -62,6 +62,8 @@ const credential = z.strictObject({
 })
 
 const feature = z.enum(FEATURE_NAMES)
+const weight = z.int('a whole number').min(1, 'a share of at least 1').max(10_000, 'a share of at most 10000')
+const rate = count.min(1, 'a number of at least 1')
 
 /** What a profile file may say. Nothing in it is optional in the sense of "ignored": an unknown key is an error. */
 export const profileSchema = z.strictObject({
@@ -132,6 +134,26 @@ export const profileSchema = z.strictObject({
       atLimit: z.enum(['freeze', 'kill']).optional(),
     })
     .optional(),
+  resources: z
+    .strictObject({
+      cpus: z
+        .number()
+        .min(0.01, 'at least 0.01 processors')
+        .max(4096, 'at most 4096 processors')
+        .optional()
+        .describe('Processors at a time, may be a fraction.'),
+      cpuWeight: weight.optional().describe('Share of the processors when they are busy; others have 100.'),
+      memoryHigh: bytes
+        .optional()
+        .describe('Above this the agent is slowed down; budgets.memory is the end.'),
+      ioWeight: weight.optional().describe('Share of the disks when they are busy; others have 100.'),
+      ioRead: bytes.optional().describe('Bytes per second that are read from the disks of bases and store.'),
+      ioWrite: bytes.optional(),
+      ioReadOps: rate.optional(),
+      ioWriteOps: rate.optional(),
+    })
+    .optional()
+    .describe('How fast the agent may use the machine; held by cgroup v2 controllers (see "require").'),
   gate: z
     .strictObject({
       onAgentFailure: z.enum(['hold', 'gate']).optional(),
@@ -193,6 +215,7 @@ export const NOTHING: Profile = {
   namespaces: { time: false },
   network: { mode: 'none', rules: [], expose: [], ports: [], replay: 'after-files', credentials: [] },
   budgets: { limits: {}, atLimit: 'freeze' },
+  resources: {},
   gate: {
     onAgentFailure: 'hold',
     allowSetuid: false,

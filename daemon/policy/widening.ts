@@ -31,6 +31,7 @@ export function widenings(parent: Profile, child: Profile): Widening[] {
   comparePaths(report, 'landlock.write', parent.landlock.write, child.landlock.write)
   compareNetwork(report, parent.network, child.network)
   compareLimits(report, 'budgets', parent.budgets.limits, child.budgets.limits)
+  compareLimits(report, 'resources', parent.resources, child.resources)
   compareLimits(report, 'rlimits', parent.rlimits, child.rlimits)
   compareGate(report, parent, child)
   return found

@@ -8,18 +8,29 @@ import {
   killCgroup,
   removeCgroup,
 } from '../kernel/cgroup.ts'
+import { limitCgroup } from '../kernel/cgroup-limits.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import type { CgroupShares, LimitName } from './kernel-limits.ts'
 
 /** Where the processes of a branch live. The daemon writes directly, or asks systemd for a scope. */
 export interface CgroupPlacer {
-  /** Makes (or finds) the cgroup of a branch, with the host's controllers switched on for its children. */
-  place(id: string): Promise<string>
+  /**
+   * Makes (or finds) the cgroup of a branch, with the host's controllers switched on for its children, and gives it its
+   * shares.
+   */
+  place(id: string, shares: CgroupShares): Promise<PlacedCgroup>
   /** Its last process is collected and its counters are read: what held it open may go. */
   ended?(id: string): void
   /** Where it would be; undefined when it cannot exist. */
   locate(id: string): string | undefined
   /** Kills what is left and removes it. Idempotent. */
   remove(id: string): Promise<{ terminated: number; survivors: number }>
+}
+
+export interface PlacedCgroup {
+  readonly cgroup: string
+  /** Shares that no controller holds. */
+  readonly refused: readonly LimitName[]
 }
 
 const SLICE = 'puzzle.slice'
@@ -40,7 +51,7 @@ export function directCgroups(find: () => string | undefined = cgroupHierarchy):
   }
   return {
     locate,
-    place: async (id) => {
+    place: async (id, shares) => {
       const root = hierarchy()
       if (root === undefined)
         throw new PuzzledError('feature-missing', 'No cgroup v2 hierarchy is mounted', {
@@ -50,7 +61,7 @@ export function directCgroups(find: () => string | undefined = cgroupHierarchy):
       createCgroup(path)
       if (controllersOf(root).length > 0)
         for (const group of [root, join(root, SLICE), path]) enableControllers(group)
-      return path
+      return { cgroup: path, refused: limitCgroup(path, shares) }
     },
     ended: (id) => {
       const path = locate(id)

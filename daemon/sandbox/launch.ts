@@ -1,12 +1,14 @@
 import { join } from 'node:path'
 import type { BranchRecord, Grant } from '../contract/branch.ts'
 import type { Profile } from '../contract/profile.ts'
-import { type CgroupLimits, limitCgroup } from '../kernel/cgroup.ts'
+import { cgroupHierarchy } from '../kernel/cgroup.ts'
+import { diskOf, ioWeightWorks, limitCgroup } from '../kernel/cgroup-limits.ts'
 import { mountTerminals } from '../kernel/pty.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { UndoStack } from '../lib/undo.ts'
 import type { CgroupPlacer } from './cgroups.ts'
 import { ExecGate } from './exec-gate.ts'
+import { kernelLimits, type LimitName, limitGrants, requireLimits, sharesOf } from './kernel-limits.ts'
 import { swappedOwners } from './owner-map.ts'
 import type { OverlayLayers } from './places.ts'
 import { RunningBranch } from './running-branch.ts'
@@ -81,11 +83,11 @@ export class Launcher {
     const network = profile.network.mode === 'none' ? null : ((await this.#network?.(request)) ?? null)
     const world = worldOf(record, profile, request.mounts, network)
     const ownerMap = world.identity.shift === null ? null : await swappedOwners(0, world.identity.uid)
-    const cgroup = await this.#cgroups.place(record.id)
+    const { cgroup, refused } = await this.#cgroups.place(record.id, sharesOf(profile.resources))
     undo.push('remove the cgroup of the branch', async () => {
       await this.#cgroups.remove(record.id)
     })
-    const limits = limitGrants(cgroup, profile)
+    const limits = setLimits(cgroup, request, refused)
     const terminals = mountTerminals()
     const closeTerminals = closer(terminals)
     undo.push('close the terminals', closeTerminals)
@@ -148,21 +150,19 @@ const planStart = (
     descriptors: { ...descriptors, network: world.network?.namespace ?? null },
   })
 
-/** Limits that no controller holds are metered by the budget instead, which is less: the user is told. */
-function limitGrants(cgroup: string, profile: Profile): Grant[] {
-  const { memory, pids } = profile.budgets.limits
-  const limits: CgroupLimits = {
-    ...(memory === undefined ? {} : { memoryBytes: memory }),
-    ...(pids === undefined ? {} : { pids }),
-  }
-  const missing = limitCgroup(cgroup, limits)
-  return Object.entries(limits).map(([name, value]) => {
-    const full = !missing.includes(name as keyof CgroupLimits)
-    return {
-      what: name === 'pids' ? 'process limit' : 'memory limit',
-      requested: String(value),
-      granted: full ? String(value) : 'watched, not enforced by the kernel',
-      full,
-    }
-  })
+/** Disks of the bases and of the layers: what a limit of rates is set on. */
+const disksOf = ({ mounts }: LaunchRequest): string[] => [
+  ...new Set(mounts.flatMap(({ base, upper }) => [base, upper].flatMap((path) => diskOf(path) ?? []))),
+]
+
+/** Sets the limits of a branch on its cgroup, whose shares `place` has set, and says which of them hold. */
+function setLimits(cgroup: string, request: LaunchRequest, refused: readonly LimitName[]): Grant[] {
+  const { profile } = request
+  const disks = Object.keys(profile.resources).some((name) => name.startsWith('io')) ? disksOf(request) : []
+  const limits = kernelLimits(profile, disks)
+  const missing = [...limitCgroup(cgroup, limits), ...refused]
+  if (profile.resources.ioWeight !== undefined && !ioWeightWorks(cgroupHierarchy() ?? '', disks))
+    missing.push('ioWeight')
+  requireLimits(profile, missing)
+  return limitGrants(profile, { ...limits, ...sharesOf(profile.resources) }, missing)
 }

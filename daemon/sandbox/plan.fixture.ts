@@ -55,6 +55,7 @@ export const PROFILE: Profile = {
   },
   require: [],
   prefer: [],
+  resources: {},
   rlimits: { nofile: 1024 },
 }
 

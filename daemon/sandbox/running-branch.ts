@@ -1,10 +1,13 @@
 import { join } from 'node:path'
 import type { AgentExit, Grant } from '../contract/branch.ts'
-import { type CgroupLimits, cgroupUsage, privateMemoryOf } from '../kernel/cgroup.ts'
+import type { BudgetKind } from '../contract/profile.ts'
+import { cgroupUsage, type Pressure, pressureOf, privateMemoryOf } from '../kernel/cgroup.ts'
+import { type CgroupLimits, limitCgroup } from '../kernel/cgroup-limits.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { UndoStack } from '../lib/undo.ts'
 import type { ExecGate } from './exec-gate.ts'
 import type { HeldProcess, KillResult } from './held-process.ts'
+import { extendedLimits } from './kernel-limits.ts'
 import { OutputHub } from './output-hub.ts'
 import type { OverlayLayers } from './places.ts'
 import { joinPlan } from './spawn-plan.ts'
@@ -92,9 +95,15 @@ export class RunningBranch {
     }
   }
 
-  /** Where the profile limits how many programs may be started: a larger limit lets the held ones go on. */
-  setExecLimit(limit: number): void {
-    this.#parts.execGate?.setLimit(limit)
+  /** How long processes of the branch waited for a resource in vain; null where the kernel does not say. */
+  pressure(resource: 'cpu' | 'memory' | 'io'): Pressure | null {
+    return pressureOf(this.cgroup, resource)
+  }
+
+  /** A budget was extended: what the kernel or the exec gate holds is moved with it; held programs go on. */
+  extend(kind: BudgetKind, limit: number): void {
+    if (kind === 'exec') this.#parts.execGate?.setLimit(limit)
+    if (!this.#ended) limitCgroup(this.cgroup, extendedLimits(this.#parts.world.profile, kind, limit))
   }
 
   /** One more reader of the output: what was last written, then all that follows. Destroying it detaches. */

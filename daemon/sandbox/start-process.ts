@@ -1,6 +1,7 @@
 import { closeSync } from 'node:fs'
 import type { SpawnResult } from '../contract/spawn.ts'
-import { type CgroupLimits, createCgroup, limitCgroup, openCgroup, removeCgroup } from '../kernel/cgroup.ts'
+import { createCgroup, openCgroup, removeCgroup } from '../kernel/cgroup.ts'
+import { type CgroupLimits, limitCgroup } from '../kernel/cgroup-limits.ts'
 import { spawn } from '../kernel/clone.ts'
 import { socketPair } from '../kernel/descriptor-passing.ts'
 import { initExecutable } from '../kernel/init-program.ts'

@@ -12,28 +12,35 @@ import { type BusCall, BusConnection } from '../lib/bus-connection.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { type CgroupPlacer, cgroupName, directCgroups } from './cgroups.ts'
 import { type Holder, startHolder } from './holder.ts'
+import type { CgroupShares, LimitName } from './kernel-limits.ts'
 
 /** Asks systemd for a scope with this process in it; resolves when the job is accepted. */
-export type StartScope = (unit: string, pid: number, description: string) => Promise<void>
+export type StartScope = (
+  unit: string,
+  pid: number,
+  description: string,
+  shares: CgroupShares,
+) => Promise<void>
 
 export const SLICE = 'puzzle.slice'
+const NO_LIMIT = 2n ** 64n - 1n
 const SCOPE_MILLIS = 5000
 
 /** `StartTransientUnit` on the system bus. A connection of its own: it must not keep a command line from ending. */
 export function scopesOfSystemd(
   connect: () => Promise<BusConnection> = () => BusConnection.connect(),
 ): StartScope {
-  return async (unit, pid, description) => {
+  return async (unit, pid, description, shares) => {
     const bus = await connect()
     try {
-      await bus.call(startTransientUnit(unit, pid, description))
+      await bus.call(startTransientUnit(unit, pid, description, shares))
     } finally {
       await bus.close()
     }
   }
 }
 
-const startTransientUnit = (unit: string, pid: number, description: string): BusCall => ({
+const startTransientUnit = (...[unit, pid, description, shares]: Parameters<StartScope>): BusCall => ({
   destination: 'org.freedesktop.systemd1',
   path: '/org/freedesktop/systemd1',
   interface: 'org.freedesktop.systemd1.Manager',
@@ -49,6 +56,12 @@ const startTransientUnit = (unit: string, pid: number, description: string): Bus
       // What is below the scope is ours: systemd neither moves processes there nor writes limits.
       ['Delegate', ['b', true]],
       ['CollectMode', ['s', 'inactive-or-failed']],
+      // The limits of a branch are on its cgroup within, where they can be extended; the manager's default for units
+      // (a share of what the machine can hold) must not be narrower than a profile.
+      ['TasksMax', ['t', NO_LIMIT]],
+      // Shares count among siblings, and the scopes are siblings.
+      ...(shares.cpuWeight === undefined ? [] : [['CPUWeight', ['t', BigInt(shares.cpuWeight)]]]),
+      ...(shares.ioWeight === undefined ? [] : [['IOWeight', ['t', BigInt(shares.ioWeight)]]]),
     ],
     [],
   ],
@@ -75,20 +88,20 @@ export function systemdCgroups(startScope: StartScope, hierarchy = cgroupHierarc
   }
   return {
     locate,
-    place: async (id) => {
+    place: async (id, shares) => {
       const scope = scopeOf(id)
       if (scope === undefined) throw new PuzzledError('feature-missing', 'No cgroup v2 hierarchy is mounted')
       const holder = await startHolder([])
       holders.set(id, holder)
       try {
-        await startScope(`puzzle-${id}.scope`, holder.pid, `puzzled branch ${id}`)
+        await startScope(`puzzle-${id}.scope`, holder.pid, `puzzled branch ${id}`, shares)
         await untilIn(scope, holder.pid)
         // A cgroup that hands on controllers may hold no processes itself.
         createCgroup(join(scope, 'hold'))
         writeFileSync(join(scope, 'hold', 'cgroup.procs'), String(holder.pid))
         createCgroup(join(scope, 'branch'))
         for (const group of [scope, join(scope, 'branch')]) enableControllers(group)
-        return join(scope, 'branch')
+        return { cgroup: join(scope, 'branch'), refused: sharesRefused(scope, shares) }
       } catch (error) {
         release(id)
         throw error
@@ -109,6 +122,17 @@ export function systemdCgroups(startScope: StartScope, hierarchy = cgroupHierarc
       return result
     },
   }
+}
+
+/** systemd sets what the host has and says nothing about the rest. */
+function sharesRefused(scope: string, { cpuWeight, ioWeight }: CgroupShares): LimitName[] {
+  const taken = (file: string, weight: number): boolean =>
+    existsSync(join(scope, file)) &&
+    new RegExp(`^(default )?${weight}$`, 'm').test(readFileSync(join(scope, file), 'utf8'))
+  return [
+    ...(cpuWeight === undefined || taken('cpu.weight', cpuWeight) ? [] : (['cpuWeight'] as const)),
+    ...(ioWeight === undefined || taken('io.weight', ioWeight) ? [] : (['ioWeight'] as const)),
+  ]
 }
 
 /** systemd answers when the job is queued; the move happens a moment later. */

@@ -26,6 +26,7 @@ export const PROFILE: Profile = {
   },
   require: [],
   prefer: [],
+  resources: {},
   rlimits: {},
 }
 

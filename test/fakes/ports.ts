@@ -34,6 +34,8 @@ export interface FakeWorld {
   onCommit: () => void
   onLaunch: (request: LaunchRequest) => void
   exit: AgentExit
+  /** What the meter says to a thaw. */
+  refusal: Error | null
   /** The agent ends when this is called; by default at once. */
   endAgent: (() => void) | null
   holdAgent: boolean
@@ -95,6 +97,7 @@ export const profileFixture = (change: Partial<Profile> = {}): Profile => ({
   },
   require: [],
   prefer: [],
+  resources: {},
   rlimits: {},
   ...change,
 })
@@ -128,6 +131,7 @@ export function fakeWorld(): FakeWorld {
     onCommit: () => undefined,
     onLaunch: () => undefined,
     exit: EXITED,
+    refusal: null,
     endAgent: null,
     holdAgent: false,
   }
@@ -202,7 +206,11 @@ function portsOf(world: FakeWorld): Ports {
     launcher: fakeLauncher(world),
     budgets: {
       atLimit: (wished) => wished,
-      watch: () => ({ extend: async () => ({ resumed: true }), stop: async () => undefined }),
+      watch: () => ({
+        extend: async () => ({ resumed: true }),
+        refusal: () => world.refusal,
+        stop: async () => undefined,
+      }),
     },
     outbox: {
       pending: async () => [],
@@ -311,7 +319,7 @@ function fakeLauncher(world: FakeWorld): Launcher {
           return { terminated: 1, survivors: 0 }
         },
         readings: () => ({}),
-        setExecLimit: () => undefined,
+        extend: () => undefined,
         freeze: async () => {
           world.log.push('freeze')
         },

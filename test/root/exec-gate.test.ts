@@ -35,7 +35,7 @@ describe('the exec budget', () => {
     expect(String((await once(output, 'data'))[0])).toBe('two\n')
     while ((agent.readings().exec ?? 0) < 4) await new Promise((resolve) => setTimeout(resolve, 5))
     const rest = text(output)
-    agent.setExecLimit(10)
+    agent.extend('exec', 10)
     expect(await rest).toBe('three\n')
     expect(await agent.exited).toMatchObject({ code: 0 })
   })

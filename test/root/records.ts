@@ -27,6 +27,7 @@ export const plainProfile = (change: Partial<Profile> = {}): Profile => ({
   },
   require: [],
   prefer: [],
+  resources: {},
   rlimits: {},
   ...change,
 })

@@ -30,6 +30,7 @@ const CORE_FILES = [
   'test/root/features',
   'test/root/journald',
   'test/root/commit.test',
+  'test/root/budget-kinds',
   'test/e2e/doctor',
   'test/e2e/run',
 ]

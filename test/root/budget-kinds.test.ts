@@ -1,0 +1,146 @@
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterEach, beforeAll, beforeEach, describe, expect } from 'vitest'
+import type { PuzzledEvent } from '../../daemon/contract/events.ts'
+import type { BudgetKind } from '../../daemon/contract/profile.ts'
+import { type OpenedEngine, openEngine } from '../../daemon/embedded.ts'
+import { defaultConfig } from '../../daemon/lib/config.ts'
+import { Launcher } from '../../daemon/sandbox/launch.ts'
+import { needs, program, root } from '../tier/needs.ts'
+import { warmUp } from './branch.fixture.ts'
+
+const check = needs(root, program('perl'))
+const USER = 1000
+const MiB = 2 ** 20
+
+/** Slowly, because the meter looks a few times a second and both thresholds are to be seen. */
+const wait = 'select undef, undef, undef,'
+
+interface Row {
+  readonly kind: BudgetKind
+  readonly limit: number
+  readonly more: number
+  /** Perl: goes over the limit, and says `done` when it was allowed to. */
+  readonly act: string
+}
+
+const ROWS: readonly Row[] = [
+  { kind: 'wall', limit: 4, more: 600, act: `${wait} 6` },
+  { kind: 'cpu', limit: 1, more: 600, act: '1 while times() < 2' },
+  {
+    kind: 'memory',
+    limit: 60 * MiB,
+    more: 600 * MiB,
+    act: `my @x; for (1 .. 75) { push @x, "x" x ${MiB}; ${wait} $_ > 40 ? .3 : 0 }`,
+  },
+  {
+    kind: 'pids',
+    limit: 20,
+    more: 200,
+    act: `my @p; for (1 .. 24) { my $p = fork; exec "sleep", "600" unless $p; push @p, $p; ${wait} $_ > 14 ? .5 : 0 } kill KILL => @p`,
+  },
+  {
+    kind: 'disk',
+    limit: 16 * MiB,
+    more: 600 * MiB,
+    act: `sub put { open my $f, ">", shift; print $f "x" x shift; close $f } put "big", ${14 * MiB}; for (1 .. 40) { put "small$_", ${MiB / 16}; ${wait} .4 }`,
+  },
+  {
+    kind: 'inodes',
+    limit: 200,
+    more: 2000,
+    act: `for (1 .. 220) { open my $f, ">", "f$_"; close $f; ${wait} $_ > 170 ? .3 : 0 }`,
+  },
+  { kind: 'exec', limit: 10, more: 100, act: `for (1 .. 14) { system "/bin/true"; ${wait} .3 }` },
+]
+
+describe('every kind of budget', () => {
+  let dir = ''
+  let opened: OpenedEngine
+  const events: PuzzledEvent[] = []
+  const listening = new AbortController()
+
+  beforeEach(async () => {
+    dir = mkdtempSync(join(tmpdir(), 'budget-'))
+    chmodSync(dir, 0o755)
+    mkdirSync(join(dir, 'base'))
+    chownSync(join(dir, 'base'), USER, USER)
+    const requester = { uid: USER, gid: USER, groups: [USER], name: 'tester' }
+    opened = await openEngine({ ...defaultConfig(), state_dir: join(dir, 'state') }, requester, true)
+    events.length = 0
+    void (async () => {
+      for await (const event of opened.engine.events({ branch: null }, listening.signal)) events.push(event)
+    })()
+  })
+  afterEach(async () => {
+    for (const { id, state } of await opened.engine.list())
+      if (state === 'running' || state === 'frozen') await opened.engine.signal(id, 'KILL')
+    await opened.release()
+    rmSync(dir, { recursive: true, force: true })
+  })
+
+  // What is loaded once and kept is not residue of the first row.
+  beforeAll(async () => await warmUp(new Launcher()))
+
+  async function begin({ kind, limit, act }: Row) {
+    const session = await opened.engine.run({
+      bases: [join(dir, 'base')],
+      profile: 'offline',
+      name: null,
+      afterwards: 'discard',
+      command: ['/usr/bin/perl', '-e', `$| = 1; ${act}; print "done\\n"`],
+      cwd: join(dir, 'base'),
+      requester: { uid: USER, gid: USER, groups: [USER], name: 'tester' },
+      budgets: { [kind]: limit },
+      environment: { PATH: '/usr/bin:/bin' },
+      setEnvironment: {},
+      stdio: { kind: 'pipes' },
+    })
+    session.errors?.resume()
+    const output = session.output === undefined ? Promise.resolve('') : text(session.output)
+    return { ...session, written: output }
+  }
+
+  async function untilFrozen(id: string): Promise<void> {
+    for (;;) {
+      const { state } = await opened.engine.show(id)
+      if (state === 'frozen') return
+      expect(state).toBe('running')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  }
+
+  for (const row of ROWS)
+    check(
+      `${row.kind}: said at 90 %, asked at 100 %, and with more the agent ends as it would have`,
+      async () => {
+        const { kind, limit, more } = row
+        const agent = await begin(row)
+        await untilFrozen(agent.id)
+        const said = events.filter((event) => event.kind === 'budget' && event.branch === agent.id)
+        expect(said).toEqual([
+          expect.objectContaining({ budget: kind, limit, percent: 90 }),
+          expect.objectContaining({ budget: kind, limit, percent: 100 }),
+        ])
+        expect(await opened.engine.show(agent.id)).toMatchObject({
+          state: 'frozen',
+          reason: expect.stringContaining(`The ${kind} budget is used up`),
+        })
+        // Its meter stands still with it: nobody may let it run without more.
+        await expect(opened.engine.thaw(agent.id)).rejects.toMatchObject({
+          code: 'budget-exceeded',
+          data: { branch: agent.id, budget: kind, limit, action: 'freeze' },
+          hint: expect.stringContaining(`puzzlectl budget ${agent.id} ${kind}=`),
+        })
+        expect(await opened.engine.extend(agent.id, kind, more)).toMatchObject({
+          state: 'running',
+          extensions: { [kind]: more },
+        })
+        expect(await agent.written).toBe('done\n')
+        expect(await agent.exited).toMatchObject({ code: 0, cause: 'exited' })
+        await opened.engine.finish(agent.id)
+      },
+    )
+})

@@ -1,0 +1,144 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Profile } from '../../../daemon/contract/profile.ts'
+import { Launcher } from '../../../daemon/sandbox/launch.ts'
+import type { RunningBranch } from '../../../daemon/sandbox/running-branch.ts'
+import { makeBranch, requestOf, type TestBranch } from '../../root/branch.fixture.ts'
+
+const MiB = 2 ** 20
+const launcher = new Launcher()
+const started: { branch: TestBranch; agent: RunningBranch }[] = []
+
+afterEach(async () => {
+  for (const { branch, agent } of started.splice(0)) {
+    await agent.kill('signal')
+    branch.remove()
+  }
+})
+
+async function start(profile: Partial<Profile>, script: string, prepare?: (base: string) => void) {
+  const branch = makeBranch({ profile })
+  prepare?.(branch.base)
+  const agent = await launcher.start(requestOf(branch, ['sh', '-c', script]))
+  agent.errors?.resume()
+  started.push({ branch, agent })
+  return agent
+}
+
+const outputOf = async (agent: RunningBranch): Promise<string> =>
+  agent.output === undefined ? '' : await text(agent.output)
+
+const fileOf = (agent: RunningBranch, name: string): string =>
+  readFileSync(join(agent.cgroup, name), 'utf8').trim()
+
+const granted = (what: string) => expect.objectContaining({ what, full: true })
+
+/** Seconds of processor time that an agent with two busy loops gets in three seconds. */
+async function burnt(resources: Profile['resources']): Promise<number> {
+  const agent = await start({ resources }, 'while :; do :; done & while :; do :; done')
+  const before = agent.readings().cpu
+  await delay(3000)
+  const used = agent.readings().cpu - before
+  await agent.kill('signal')
+  return used
+}
+
+describe('processors', () => {
+  it('are held to the quota, and without one they are not', async () => {
+    const limited = await burnt({ cpus: 0.2 })
+    expect(limited).toBeGreaterThan(0)
+    expect(await burnt({})).toBeGreaterThan(2 * limited)
+  })
+
+  it('of a profile that requires the controller are granted, and the kernel says the same', async () => {
+    const agent = await start({ resources: { cpus: 0.2 }, require: ['cgroup2-cpu'] }, 'sleep 100')
+    expect(agent.grants).toContainEqual(granted('processors'))
+    expect(fileOf(agent, 'cpu.max')).toBe('20000 100000')
+  })
+
+  it('are shared by the weight of the scope, which has no other limit of processes', async () => {
+    const agent = await start({ resources: { cpuWeight: 37 } }, 'sleep 100')
+    const scope = dirname(agent.cgroup)
+    expect(agent.grants).toContainEqual(granted('share of the processors'))
+    expect(readFileSync(join(scope, 'cpu.weight'), 'utf8').trim()).toBe('37')
+    const unit = scope.split('/').at(-1) ?? ''
+    const shown = execFileSync('systemctl', ['show', unit, '-p', 'CPUWeight,TasksMax'], { encoding: 'utf8' })
+    expect(shown.trim().split('\n').sort()).toEqual(['CPUWeight=37', 'TasksMax=infinity'])
+  })
+
+  it('that are short show as pressure', async () => {
+    const agent = await start({ resources: { cpus: 0.1 } }, 'while :; do :; done & while :; do :; done')
+    for (let tries = 0; (agent.pressure('cpu')?.some10 ?? 0) < 5 && tries < 100; tries++) await delay(200)
+    expect(agent.pressure('cpu')?.some10).toBeGreaterThanOrEqual(5)
+    expect(agent.pressure('memory')).toMatchObject({ some10: expect.any(Number) })
+  })
+})
+
+describe('disks', () => {
+  /** Milliseconds that four mebibytes take past the page cache. */
+  async function written(resources: Profile['resources']): Promise<number> {
+    const agent = await start({ resources }, 'dd if=/dev/zero of=f bs=64k count=64 oflag=direct && echo ok')
+    const began = performance.now()
+    expect(await outputOf(agent)).toBe('ok\n')
+    await agent.exited
+    return performance.now() - began
+  }
+
+  it('are held to the rate, and without one they are not', async () => {
+    const limited = await written({ ioWrite: MiB })
+    expect(limited).toBeGreaterThan(2000)
+    expect(await written({})).toBeLessThan(limited / 2)
+  })
+
+  it('are named in io.max, as a whole disk', async () => {
+    const agent = await start({ resources: { ioRead: 5 * MiB, ioWriteOps: 70 } }, 'sleep 100')
+    expect(agent.grants).toContainEqual(granted('disk rates'))
+    expect(fileOf(agent, 'io.max')).toMatch(/^\d+:\d+ rbps=5242880 wbps=max riops=max wiops=70$/)
+  })
+
+  it('take a weight that nobody acts on without saying that it was granted', async () => {
+    const agent = await start({ resources: { ioWeight: 50 } }, 'sleep 100')
+    expect(agent.grants).toContainEqual(expect.objectContaining({ what: 'share of the disks', full: false }))
+  })
+})
+
+describe('memory', () => {
+  const budgets = (memory: number, atLimit: 'freeze' | 'kill' = 'kill') => ({ limits: { memory }, atLimit })
+
+  it('is not used up by files that were read', async () => {
+    const agent = await start(
+      { budgets: budgets(48 * MiB) },
+      'cat big big > /dev/null; echo read; sleep 100',
+      (base) => writeFileSync(join(base, 'big'), Buffer.alloc(96 * MiB, 1)),
+    )
+    const output = agent.output
+    if (output === undefined) throw new Error('no output')
+    await new Promise((resolve) => output.once('data', resolve))
+    const held = Number(fileOf(agent, 'memory.current'))
+    expect(held).toBeGreaterThan(32 * MiB)
+    expect(agent.readings().memory).toBeLessThan(24 * MiB)
+  })
+
+  it('that is asked about has a brake below its end, and both move with an extension', async () => {
+    const agent = await start({ budgets: budgets(64 * MiB, 'freeze') }, 'sleep 100')
+    const held = () => [
+      fileOf(agent, 'memory.high'),
+      fileOf(agent, 'memory.max'),
+      fileOf(agent, 'memory.swap.max'),
+    ]
+    expect(held()).toEqual([68 * MiB, 80 * MiB, 0].map(String))
+    agent.extend('memory', 128 * MiB)
+    expect(held()).toEqual([136 * MiB, 160 * MiB, 0].map(String))
+  })
+
+  it('that is not ends with the agent, and its end is called what it was', async () => {
+    const eat = 'x=$(head -c 200000000 /dev/zero | tr "\\0" x); echo survived'
+    const agent = await start({ budgets: budgets(48 * MiB) }, eat)
+    expect(await outputOf(agent)).toBe('')
+    expect(await agent.exited).toMatchObject({ signal: 'SIGKILL', cause: 'oom' })
+  })
+})
