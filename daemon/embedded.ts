@@ -125,12 +125,7 @@ async function construct(
     outbox: network,
     audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
     events,
-    profiles: {
-      resolve: async (name, requester) => {
-        if (canAsk) refuseOwnProfile(name, requester)
-        return resolveProfile(name, requester)
-      },
-    },
+    profiles: canAsk ? DAEMON_PROFILES : { resolve: resolveProfile },
     features: (names) => probe(root, names),
     clock: { now },
     retry: (record) => retryCommit(files, committer, record),
@@ -144,6 +139,13 @@ async function construct(
   const reload = (): Promise<void> => policy.gate.reload().then(() => policy.judge.reload())
   readBeforeText(metrics, engine, network)
   return { engine, recovery, reload, audit: ports.audit.record, metrics }
+}
+
+const DAEMON_PROFILES: Ports['profiles'] = {
+  resolve: async (name, requester) => {
+    refuseOwnProfile(name, requester)
+    return resolveProfile(name, requester)
+  },
 }
 
 const resolveProfile: Ports['profiles']['resolve'] = async (name, requester) => {

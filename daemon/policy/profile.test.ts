@@ -19,6 +19,21 @@ const refusal = (text: string): string => {
   throw new Error('the profile was accepted')
 }
 
+describe('resources of a profile', () => {
+  it('reads what the kernel is to hold', () => {
+    const text = `${MINIMAL}resources: { cpus: 1.5, cpuWeight: 50, ioWrite: 20MB, memoryHigh: 1GiB }\n`
+    const { profile } = resolveRoot(parseProfile(text, 'p.yaml'))
+    expect(profile.resources).toEqual({ cpus: 1.5, cpuWeight: 50, ioWrite: 2e7, memoryHigh: 1024 ** 3 })
+  })
+
+  it.each([
+    ['cpuWeight: 0', 'expected a share'],
+    ['cpus: 0', 'expected at least 0.01'],
+    ['ioReadOps: 0', 'expected a number'],
+    ['swap: 1', 'unknown key "swap"'],
+  ])('refuse %s', (line, message) => expect(refusal(`${MINIMAL}resources: { ${line} }\n`)).toContain(message))
+})
+
 describe('profile', () => {
   it('grants nothing that is not written', () => {
     const { profile } = resolveRoot(parseProfile(MINIMAL, 'p.yaml'))
@@ -39,12 +54,6 @@ describe('profile', () => {
     expect(profile.budgets.limits).toEqual({ wall: 5400, memory: 512 * 1024 ** 2, disk: 2e9, pids: 64 })
   })
 
-  it('reads what the kernel is to hold', () => {
-    const text = `${MINIMAL}resources: { cpus: 1.5, cpuWeight: 50, ioWrite: 20MB, memoryHigh: 1GiB }\n`
-    const { profile } = resolveRoot(parseProfile(text, 'p.yaml'))
-    expect(profile.resources).toEqual({ cpus: 1.5, cpuWeight: 50, ioWrite: 2e7, memoryHigh: 1024 ** 3 })
-  })
-
   const refused: readonly [what: string, added: string, message: RegExp][] = [
     ['an unknown key', 'netwrok: {}\n', /p\.yaml:4:1: unknown key "netwrok", did you mean "network"\?/],
     [
@@ -52,12 +61,6 @@ describe('profile', () => {
       'gate:\n  maxFile: 3\n',
       /p\.yaml:5:3: unknown key "maxFile" in gate, did you mean "maxFiles"\?/,
     ],
-    [
-      'a share of nothing',
-      'resources: { cpuWeight: 0 }\n',
-      /resources\.cpuWeight: found 0, expected a share/,
-    ],
-    ['no processor at all', 'resources: { cpus: 0 }\n', /resources\.cpus: found 0, expected at least 0\.01/],
     [
       'a grant without why',
       'mounts:\n  - path: /usr\n    mode: ro\n',
