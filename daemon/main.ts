@@ -96,6 +96,7 @@ async function serveOnBus(
       metrics.count('puzzled_refused_calls')
       audit('denied', '', { uid, what, why }).catch(complain)
     },
+    report: complain,
   })
   const ended = new Promise<Error | null>((resolve) => {
     connection.onClose((cause) =>
@@ -110,7 +111,7 @@ async function serveOnBus(
       .then(() => notifyManager('READY=1'), complain)
   })
   try {
-    await service.start(complain)
+    await service.start()
     notifyManager(`READY=1\nSTATUS=Serving`)
     const stopWatchdog = startWatchdog()
     const cause = await ended

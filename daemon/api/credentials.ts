@@ -16,9 +16,12 @@ export interface Credentials {
 export class CallerBook {
   readonly #connection: BusConnection
   readonly #known = new Map<string, Promise<Credentials>>()
+  readonly #forget: (name: string) => void
 
-  constructor(connection: BusConnection) {
+  /** `forget` is told of every connection that has gone. */
+  constructor(connection: BusConnection, forget: (name: string) => void) {
     this.#connection = connection
+    this.#forget = forget
   }
 
   async start(): Promise<void> {
@@ -26,8 +29,10 @@ export class CallerBook {
       "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged'",
     ])
     this.#connection.onSignal((message) => {
-      if (message.member === 'NameOwnerChanged' && message.sender === 'org.freedesktop.DBus')
-        this.#known.delete(String(message.body?.[0]))
+      if (message.member !== 'NameOwnerChanged' || message.sender !== 'org.freedesktop.DBus') return
+      const name = String(message.body?.[0])
+      this.#known.delete(name)
+      this.#forget(name)
     })
   }
 

@@ -43,6 +43,8 @@ export interface ServeOptions {
   sessionDirectory: string
   /** Denied calls are put on record. */
   denied(uid: number | null, what: string, why: string): void
+  /** Hears of defects, and of what nobody else can be told. */
+  report(error: unknown): void
 }
 
 const ROOT: Requester = { uid: 0, gid: 0, groups: [0], name: 'root' }
@@ -63,16 +65,17 @@ export class BusService {
   constructor(connection: BusConnection, options: ServeOptions) {
     this.#connection = connection
     this.#options = options
-    this.#callers = new CallerBook(connection)
+    this.#callers = new CallerBook(connection, (name) => this.#flood.forget(name))
     this.#root = options.engineFor(ROOT)
     const machineId = async (): Promise<string> => (await readFile('/etc/machine-id', 'utf8')).trim()
-    this.#server = new BusServer(connection, this.#tree(), this.#guard, machineId, this.#flood)
+    const { report } = options
+    this.#server = new BusServer(connection, this.#tree(), this.#guard, machineId, this.#flood, report)
   }
 
-  async start(report: (error: unknown) => void): Promise<void> {
+  async start(): Promise<void> {
     await this.#callers.start()
     this.#server.start()
-    this.#announce().catch(report)
+    this.#announce().catch(this.#options.report)
     // DBUS_NAME_FLAG_DO_NOT_QUEUE: a second daemon must fail, not wait to take over.
     const [result] = await this.#connection.callBus('RequestName', 'su', [BUS_NAME, 4])
     if (Number(result) !== 1)
@@ -185,9 +188,7 @@ export class BusService {
       this.#sessions.delete(session.id)
       await socket.close()
     }
-    session.exited
-      .then(end, end)
-      .catch((error: unknown) => this.#options.denied(null, 'session socket', String(error)))
+    session.exited.then(end, end).catch(this.#options.report)
     return socket.path
   }
 

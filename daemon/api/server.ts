@@ -112,30 +112,41 @@ export class BusServer {
   readonly #guard: Guard
   readonly #machineId: () => Promise<string>
   readonly #flood: FloodGate
+  readonly #report: (error: unknown) => void
 
+  /** `report` hears of what cannot be told to a caller, and of our own defects. */
   constructor(
     connection: BusConnection,
     tree: ObjectTree,
     guard: Guard,
     machineId: () => Promise<string>,
     flood: FloodGate,
+    report: (error: unknown) => void,
   ) {
     this.#connection = connection
     this.#tree = tree
     this.#guard = guard
     this.#machineId = machineId
     this.#flood = flood
+    this.#report = report
   }
 
   start(): void {
     this.#connection.onCall((message) => {
-      this.#flood
-        .admit(message.sender ?? '', () => this.#answer(message))
-        .then(
-          ({ signature, body }) => this.#connection.reply(message, signature, body),
-          (error: unknown) => this.#refuse(message, error),
-        )
+      this.#serve(message).catch((error: unknown) => this.#report(error))
     })
+  }
+
+  /** Every call is answered: also one whose answer cannot be sent. */
+  async #serve(message: BusMessage): Promise<void> {
+    try {
+      const { signature, body } = await this.#flood.admit(message.sender ?? '', message.bytes ?? 0, () =>
+        this.#answer(message),
+      )
+      this.#connection.reply(message, signature, body)
+    } catch (error) {
+      this.#refuse(message, error)
+    }
   }
 
   propertiesChanged(
@@ -172,7 +183,7 @@ export class BusServer {
   }
 
   async #answer(message: BusMessage): Promise<Answer> {
-    const { path = '/', member = '', body = [] } = message
+    const { path = '/', member = '' } = message
     const face = message.interface ?? ''
     const caller = callerOf(message)
     const standard = Object.hasOwn(STANDARD, face) ? STANDARD[face] : undefined
@@ -188,12 +199,12 @@ export class BusServer {
       case INTROSPECTABLE:
         return { signature: 's', body: [await this.#introspect(path, caller)] }
       case PROPERTIES:
-        return this.#property(await this.#object(path, caller), member, body, message)
+        return this.#property(await this.#object(path, caller), member, message)
       case OBJECT_MANAGER:
         return this.#managed(path, caller)
       default:
         await this.#guard.outside(caller, `${face}.${member}`)
-        return this.#call(await this.#object(path, caller), member, body, message)
+        return this.#call(await this.#object(path, caller), member, message)
     }
   }
 
@@ -205,12 +216,8 @@ export class BusServer {
     return object
   }
 
-  async #call(
-    object: BusObject,
-    member: string,
-    body: readonly unknown[],
-    message: BusMessage,
-  ): Promise<Answer> {
+  /** What a body holds is looked at when everything else has been found in order, and the caller may call. */
+  async #call(object: BusObject, member: string, message: BusMessage): Promise<Answer> {
     const face = message.interface
     const declared = Object.hasOwn(object.face.methods, member) ? object.face.methods[member] : undefined
     if ((face !== undefined && face !== object.face.name) || declared === undefined)
@@ -221,16 +228,11 @@ export class BusServer {
     checkSignature(message, signatureOf(declared.in))
     const caller = callerOf(message)
     await this.#guard.admit(caller, object, member, declared)
-    return { signature: signatureOf(declared.out), body: await object.call(member, body, caller) }
+    return { signature: signatureOf(declared.out), body: await object.call(member, bodyOf(message), caller) }
   }
 
-  async #property(
-    object: BusObject,
-    member: string,
-    body: readonly unknown[],
-    message: BusMessage,
-  ): Promise<Answer> {
-    const [face, name] = body
+  async #property(object: BusObject, member: string, message: BusMessage): Promise<Answer> {
+    const [face, name] = bodyOf(message)
     if (face !== object.face.name && face !== '')
       throw new NoSuch('UnknownInterface', `There is no interface ${String(face)} at ${message.path}`)
     const properties = await object.properties()
@@ -284,12 +286,22 @@ export class BusServer {
         busNameOf(error.code),
         error.hint === undefined ? error.message : `${error.message}\n${error.hint}`,
       )
-    else
+    else {
+      this.#report(error)
       this.#connection.replyError(
         message,
         busNameOf('internal'),
         error instanceof Error ? error.message : String(error),
       )
+    }
+  }
+}
+
+function bodyOf(message: BusMessage): readonly unknown[] {
+  try {
+    return message.body ?? []
+  } catch {
+    throw new NoSuch('InvalidArgs', `The arguments of ${message.member ?? 'the call'} cannot be read`)
   }
 }
 

@@ -1,20 +1,8 @@
-import { createConnection } from 'dbus-native'
+import { openBusAddress } from './bus-address.ts'
+import { type BusMessage, BusWire } from './bus-wire.ts'
 import { PuzzledError } from './errors.ts'
 
-/** The parts of a message that callers need; header fields as the specification names them. */
-export interface BusMessage {
-  type: number
-  serial: number
-  replySerial?: number
-  sender?: string
-  destination?: string
-  path?: string
-  interface?: string
-  member?: string
-  errorName?: string
-  signature?: string
-  body?: readonly unknown[]
-}
+export type { BusMessage } from './bus-wire.ts'
 
 export interface BusCall {
   destination: string
@@ -39,8 +27,6 @@ const METHOD_RETURN = 2
 const ERROR = 3
 const SIGNAL = 4
 
-type Wire = ReturnType<typeof createConnection>
-
 interface Pending {
   resolve: (body: unknown[]) => void
   reject: (error: Error) => void
@@ -58,6 +44,12 @@ export class BusError extends Error {
   }
 }
 
+/** Flags of a message. */
+const NO_REPLY = 1
+const INTERACTIVE = 4
+
+const BUS = 'org.freedesktop.DBus'
+
 const CONNECT_MILLIS = 10_000
 
 export const SYSTEM_BUS = 'unix:path=/run/dbus/system_bus_socket'
@@ -67,7 +59,7 @@ export const SYSTEM_BUS = 'unix:path=/run/dbus/system_bus_socket'
  * go to one handler, which sees the sender; the library's own dispatcher is not used.
  */
 export class BusConnection {
-  readonly #wire: Wire
+  readonly #wire: BusWire
   readonly #pending = new Map<number, Pending>()
   readonly #closeListeners = new Set<(cause: Error | null) => void>()
   readonly #signalListeners = new Set<(message: BusMessage) => void>()
@@ -78,11 +70,10 @@ export class BusConnection {
   uniqueName = ''
 
   private constructor(address: string) {
-    this.#wire = createConnection({ busAddress: address, returnBigInt: true, ayBuffer: true } as object)
-    this.#wire.on('message', (message: unknown) => this.#receive(message as BusMessage))
-    this.#wire.on('error', (error: Error) => this.#lose(error))
-    this.#wire.on('end', () => this.#lose(null))
-    this.#wire.on('close', () => this.#lose(null))
+    this.#wire = new BusWire(openBusAddress(address), process.getuid?.() ?? 0, {
+      onMessage: (message) => this.#receive(message),
+      onEnd: (cause) => this.#lose(cause),
+    })
   }
 
   static async connect(address = process.env.DBUS_SYSTEM_BUS_ADDRESS ?? SYSTEM_BUS): Promise<BusConnection> {
@@ -102,23 +93,24 @@ export class BusConnection {
     if (this.#closed !== null) return Promise.reject(goneError(call, this.#closed))
     const serial = this.#nextSerial()
     return new Promise((resolve, reject) => {
-      this.#pending.set(serial, { resolve, reject, call })
-      this.#send({
+      // First the sending: a call that cannot be put into bytes waits for nothing.
+      this.#wire.send({
         type: METHOD_CALL,
         serial,
+        flags: INTERACTIVE,
         ...call,
         ...(call.body === undefined ? {} : { body: [...call.body] }),
       })
+      this.#pending.set(serial, { resolve, reject, call })
     })
   }
 
   /** A method of the bus itself. */
   callBus(member: string, signature?: string, body?: readonly unknown[]): Promise<unknown[]> {
-    const bus = 'org.freedesktop.DBus'
     return this.call({
-      destination: bus,
+      destination: BUS,
       path: '/org/freedesktop/DBus',
-      interface: bus,
+      interface: BUS,
       member,
       ...(signature === undefined ? {} : { signature, body: body ?? [] }),
     })
@@ -137,8 +129,10 @@ export class BusConnection {
     this.#closeListeners.add(listener)
   }
 
+  /** Throws when the answer cannot be sent: it does not fit its signature, or is `too-large`. */
   reply(to: BusMessage, signature: string, body: readonly unknown[]): void {
-    this.#send({
+    if (isOneWay(to)) return
+    this.#wire.send({
       type: METHOD_RETURN,
       serial: this.#nextSerial(),
       replySerial: to.serial,
@@ -148,7 +142,8 @@ export class BusConnection {
   }
 
   replyError(to: BusMessage, errorName: string, text: string): void {
-    this.#send({
+    if (isOneWay(to)) return
+    this.#wire.send({
       type: ERROR,
       serial: this.#nextSerial(),
       replySerial: to.serial,
@@ -162,7 +157,7 @@ export class BusConnection {
   /** To one connection when `to` is given, to everybody who listens otherwise. */
   signal({ path, face, member, signature, body, to }: BusSignal): void {
     if (this.#closed !== null) return
-    this.#send({
+    this.#wire.send({
       type: SIGNAL,
       serial: this.#nextSerial(),
       path,
@@ -186,12 +181,7 @@ export class BusConnection {
   }
 
   #abandon(): void {
-    this.#lose(new Error(`no answer within ${CONNECT_MILLIS / 1000} s`))
-    this.#wire.end()
-  }
-
-  #send(message: BusMessage): void {
-    this.#wire.message(message as unknown as Parameters<Wire['message']>[0])
+    this.#wire.destroy(new Error(`no answer within ${CONNECT_MILLIS / 1000} s`))
   }
 
   #nextSerial(): number {
@@ -207,16 +197,21 @@ export class BusConnection {
 
   #settle(message: BusMessage): void {
     const pending = this.#pending.get(message.replySerial ?? 0)
-    if (pending === undefined) return
+    // Whoever we have called could answer for somebody else: what the bus or one connection was asked, it answers itself.
+    if (pending === undefined || !mayAnswer(pending.call.destination, message.sender)) return
     this.#pending.delete(message.replySerial ?? 0)
-    if (message.type === METHOD_RETURN) pending.resolve([...(message.body ?? [])])
-    else
+    try {
+      const body = message.body ?? []
+      if (message.type === METHOD_RETURN) pending.resolve([...body])
+      else
+        pending.reject(
+          new BusError(message.errorName ?? 'org.freedesktop.DBus.Error.Failed', String(body[0] ?? '')),
+        )
+    } catch (cause) {
       pending.reject(
-        new BusError(
-          message.errorName ?? 'org.freedesktop.DBus.Error.Failed',
-          String(message.body?.[0] ?? ''),
-        ),
+        new PuzzledError('internal', `The answer to ${pending.call.member} cannot be read`, { cause }),
       )
+    }
   }
 
   #lose(cause: Error | null): void {
@@ -227,6 +222,12 @@ export class BusConnection {
     for (const listener of this.#closeListeners) listener(cause)
   }
 }
+
+const isOneWay = ({ flags = 0 }: BusMessage): boolean => (flags & NO_REPLY) !== 0
+
+/** A well-known name stands for a connection that we do not know; the bus lets only that one answer. */
+const mayAnswer = (destination: string, sender: string | undefined): boolean =>
+  (destination !== BUS && !destination.startsWith(':')) || sender === destination
 
 const goneError = (call: BusCall, cause: Error): PuzzledError =>
   new PuzzledError('bus-gone', `The message bus went away during ${call.interface}.${call.member}`, {

@@ -179,7 +179,7 @@ const MISTAKES: readonly (readonly [what: string, call: BusCall, error: string])
   [
     'ten megabytes of text',
     manager('GetBranch', { signature: 's', body: ['x'.repeat(10 << 20)] }),
-    'BranchUnknown',
+    'TooLarge',
   ],
   [
     'ten megabytes of command',
@@ -187,7 +187,7 @@ const MISTAKES: readonly (readonly [what: string, call: BusCall, error: string])
       signature: 'a{sv}',
       body: [toEntries({ bases: ['/usr'], cwd: '/usr', command: ['x'.repeat(10 << 20)] })],
     }),
-    'Usage',
+    'TooLarge',
   ],
 ]
 
