@@ -4,7 +4,7 @@ import { PuzzledError } from '../daemon/lib/errors.ts'
 import { connectEngine } from './engine.ts'
 import { errorJson, errorStatus, errorText } from './render/error.ts'
 import { paintFor, write } from './terminal.ts'
-import type { OptionValues, Verb, VerbContext } from './verb.ts'
+import { COMMON_OPTIONS, type OptionValues, type Verb, type VerbContext } from './verb.ts'
 import { VERBS } from './verbs.ts'
 import { VERSION } from './version.ts'
 
@@ -67,9 +67,9 @@ function commandFor(verb: Verb, act: Act): Command {
   )
 }
 
-/** Before the verb or after it. */
-const addCommonOptions = (command: Command): Command =>
-  command.option('--json', 'print one JSON document').option('--state-dir <dir>', 'the store to use')
+function addCommonOptions(command: Command): void {
+  for (const [flags, text] of COMMON_OPTIONS) command.option(flags, text)
+}
 
 const append = (value: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),

@@ -1,3 +1,4 @@
+// pure
 import type { Engine } from '../daemon/contract/engine.ts'
 import type { Paint } from './render/paint.ts'
 
@@ -35,6 +36,12 @@ export interface Verb {
   readonly load: () => Promise<{ run: VerbRun }>
   readonly verbs?: readonly Verb[]
 }
+
+/** Accepted before the verb and after it. */
+export const COMMON_OPTIONS = [
+  ['--json', 'print one JSON document'],
+  ['--state-dir <dir>', 'the store to use'],
+] as const
 
 export const textOption = (options: OptionValues, name: string): string | null => {
   const value = options[name]

@@ -1,7 +1,7 @@
 // Packs, installs globally into a temporary prefix, and uses what was installed from another directory.
 // The last line is the totals.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { installInto, pack, repository } from './package-tree.mjs'
@@ -30,8 +30,23 @@ const CHECKS = [
 let passed = 0
 let failed = 0
 let skipped = 0
+/** Pages that `npm install --global` must put where man(1) looks for those of this prefix. */
+const PAGES = ['man1/puzzlectl.1', 'man5/puzzle-profile.5', 'man5/puzzled.yaml.5', 'man8/puzzled.8']
+
+function countPages() {
+  const missing = PAGES.filter((page) => !existsSync(join(prefix, 'share/man', page)))
+  if (missing.length === 0) passed++
+  else failed++
+  console.log(
+    missing.length === 0
+      ? 'ok   the manual pages are installed'
+      : `FAIL not installed: ${missing.join(', ')}`,
+  )
+}
+
 try {
   installInto(prefix, pack(dir))
+  countPages()
   for (const [name, [program, ...args], expected, possible = true] of CHECKS) {
     if (!possible) {
       console.log(`skipped (not verified here) – needs root: ${name}`)

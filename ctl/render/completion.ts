@@ -1,5 +1,5 @@
 // pure
-import type { Verb } from '../verb.ts'
+import { COMMON_OPTIONS, type Verb } from '../verb.ts'
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
@@ -21,12 +21,7 @@ export function completionScript(verbs: readonly Verb[], shell: Shell): string {
 
 function entriesOf(verb: Verb, words: string): Entry[] {
   const inner = verb.verbs ?? []
-  const all = [
-    ...(verb.options ?? []),
-    ['--json', 'print one JSON document'] as const,
-    ['--state-dir <dir>', 'the store to use'] as const,
-  ]
-  const options = all.map(([flags, text]) => ({
+  const options = [...(verb.options ?? []), ...COMMON_OPTIONS].map(([flags, text]) => ({
     flag: /--[a-z-]+/.exec(flags)?.[0] ?? flags,
     takes: flags.includes('<'),
     text,

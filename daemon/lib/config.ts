@@ -20,37 +20,68 @@ const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_
 const BYTES: Readonly<Record<string, number>> = { '': 1, k: 1024, M: 1024 ** 2, G: 1024 ** 3, T: 1024 ** 4 }
 
 /** `/etc/puzzled/puzzled.yaml`. Everything has a default; an unknown key is an error. */
-const schema = z.strictObject({
-  state_dir: z.string().startsWith('/').default('/var/lib/puzzled'),
-  runtime_dir: z.string().startsWith('/').default('/run/puzzled'),
-  bus: z.enum(['system', 'session']).default('system'),
+export const configSchema = z.strictObject({
+  state_dir: z
+    .string()
+    .startsWith('/')
+    .default('/var/lib/puzzled')
+    .describe(
+      'The store: branches, journal, queue, audit log. On ext4, XFS, btrfs or another local filesystem.',
+    ),
+  runtime_dir: z
+    .string()
+    .startsWith('/')
+    .default('/run/puzzled')
+    .describe('Sockets of the terminals of agents. Gone after a reboot.'),
+  bus: z
+    .enum(['system', 'session'])
+    .default('system')
+    .describe('The message bus to serve on. session is for trying things out.'),
   groups: z
     .strictObject({
-      users: z.string().default('puzzled'),
-      reviewers: z.string().default('puzzled-reviewers'),
+      users: z
+        .string()
+        .default('puzzled')
+        .describe('Members run agents and manage branches of their own. Asked where no polkit runs.'),
+      reviewers: z
+        .string()
+        .default('puzzled-reviewers')
+        .describe('Members see every branch and decide about held changesets. Asked where no polkit runs.'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('Groups of the system, by name.'),
   retention: z
     .strictObject({
-      commits: z.int().min(0).default(100),
-      age: duration.prefault('30d'),
-      bytes: size.prefault('10G'),
+      commits: z.int().min(0).default(100).describe('So many of the newest commits can be reverted.'),
+      age: duration.prefault('30d').describe('Commits older than this can no longer be reverted.'),
+      bytes: size.prefault('10G').describe('The old versions that reverts need may take so much space.'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('What `puzzlectl gc` keeps: a commit must be within all three limits.'),
   metrics: z
     .strictObject({
-      /** `RUNTIME_DIR/metrics.sock`, for root and the reviewers. */
-      socket: z.boolean().default(true),
-      /** Without rights: everybody on this machine can read it. */
-      loopback_port: z.int().min(1).max(65_535).nullable().default(null),
+      socket: z
+        .boolean()
+        .default(true)
+        .describe(
+          '`metrics.sock` in the runtime directory, in the format of Prometheus, for root and the reviewers.',
+        ),
+      loopback_port: z
+        .int()
+        .min(1)
+        .max(65_535)
+        .nullable()
+        .default(null)
+        .describe('The same on this port of 127.0.0.1, for everybody on this machine. null: not at all.'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('Numbers about the daemon: what happens, how often, how long it takes.'),
 })
 
-export type Config = z.infer<typeof schema>
+export type Config = z.infer<typeof configSchema>
 
 /** The defaults, where there is no file. */
-export const defaultConfig = (): Config => schema.parse({})
+export const defaultConfig = (): Config => configSchema.parse({})
 
 export async function readConfig(path: string): Promise<Config> {
   let text: string
@@ -72,7 +103,7 @@ export function parseConfig(text: string, path: string): Config {
     const { line, col } = lines.linePos(syntax.pos[0])
     throw new PuzzledError('config-invalid', `${path}:${line}:${col}: ${syntax.message.split('\n')[0]}`)
   }
-  const result = schema.safeParse(document.toJS() ?? {})
+  const result = configSchema.safeParse(document.toJS() ?? {})
   if (result.success) return result.data
   const [issue] = result.error.issues
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined
@@ -84,7 +115,7 @@ export function parseConfig(text: string, path: string): Config {
     'config-invalid',
     `${path}:${line}:${col}: ${keys.join('.')}: ${issue?.message ?? 'is not valid'}`,
     {
-      hint: `Known keys: ${Object.keys(schema.shape).join(', ')}; see puzzled.yaml(5).`,
+      hint: `Known keys: ${Object.keys(configSchema.shape).join(', ')}; see puzzled.yaml(5).`,
     },
   )
 }

@@ -81,6 +81,7 @@ export const port = z
   .int('a port number')
   .min(1, 'a port of at least 1')
   .max(65_535, 'a port of at most 65535')
+  .describe('A TCP port.')
 
 const LABEL = '(?!-)[a-z0-9_-]{1,63}(?<!-)'
 export const host = z
@@ -95,3 +96,4 @@ export const host = z
 export const variable = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*\*?$/, 'a variable name, or a prefix that ends in "*"')
+  .describe('The name of a variable of the environment.')

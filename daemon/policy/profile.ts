@@ -23,11 +23,15 @@ const rule = z.strictObject({
     .describe('Default: GET and HEAD.'),
   paths: z
     .union([z.literal('any'), oneOrMore(z.string().startsWith('/', 'a glob that begins with "/"').max(2048))])
-    .optional(),
+    .optional()
+    .describe('Globs over the decoded path. Default: any.'),
   class: z
     .enum(['live', 'read', 'queue', 'deny'])
     .describe('live: at once, also writes; read: at once, no body; queue: held until commit; deny.'),
-  readBody: z.enum(['graphql', 'json-rpc']).optional(),
+  readBody: z
+    .enum(['graphql', 'json-rpc'])
+    .optional()
+    .describe('Bodies of this kind are looked into: a query is a read although it is sent by POST.'),
   readMethods: z
     .array(z.string().min(1).max(256))
     .optional()
@@ -40,24 +44,38 @@ const rule = z.strictObject({
     .enum(['intercept', 'tunnel'])
     .optional()
     .describe('Default: intercept. A tunnel cannot be judged by method.'),
-  budget: z.strictObject({ requests: count.optional(), bytes: bytes.optional() }).optional(),
-  headers: z.array(z.string().regex(/^[a-z0-9-]+$/, 'a lower-case header name')).optional(),
+  budget: z
+    .strictObject({
+      requests: count.optional().describe('Requests that the rule lets out.'),
+      bytes: bytes.optional(),
+    })
+    .optional()
+    .describe('Over it the agent is answered 429.'),
+  headers: z
+    .array(z.string().regex(/^[a-z0-9-]+$/, 'a lower-case header name'))
+    .optional()
+    .describe('Request headers that may leave. Default: a list of the usual ones.'),
   why,
 })
 
 const credential = z.strictObject({
   placeholder: z
     .string()
-    .regex(/^[A-Za-z0-9_.-]{8,128}$/, 'a placeholder of 8 to 128 letters, digits, "_", "." or "-"'),
-  source: z.discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('file'), path }),
-    z.strictObject({ kind: z.literal('environment'), name: variable }),
-    z.strictObject({ kind: z.literal('systemd'), name: z.string().min(1, 'a credential name') }),
-    z.strictObject({ kind: z.literal('command'), argv: z.array(z.string()).min(1, 'a command') }),
-  ]),
+    .regex(/^[A-Za-z0-9_.-]{8,128}$/, 'a placeholder of 8 to 128 letters, digits, "_", "." or "-"')
+    .describe('What the agent holds in place of the secret. The gate replaces it in requests that leave.'),
+  source: z
+    .discriminatedUnion('kind', [
+      z.strictObject({ kind: z.literal('file').describe('file, environment, systemd or command.'), path }),
+      z.strictObject({ kind: z.literal('environment'), name: variable }),
+      z.strictObject({ kind: z.literal('systemd'), name: z.string().min(1, 'a credential name') }),
+      z.strictObject({ kind: z.literal('command'), argv: z.array(z.string()).min(1, 'a command') }),
+    ])
+    .describe(
+      'Where the secret is: `kind: file` and `path`, `environment` and `name`, `systemd` and `name` (a credential of the unit), or `command` and `argv`. It is read when it is needed and never written anywhere.',
+    ),
   hosts: oneOrMore(host),
-  header: z.string().optional(),
-  query: z.string().optional(),
+  header: z.string().optional().describe('The header in which the placeholder may stand.'),
+  query: z.string().optional().describe('Or the parameter of the query in which it may stand.'),
   why,
 })
 
@@ -67,9 +85,9 @@ const rate = count.min(1, 'a number of at least 1')
 
 /** What a profile file may say. Nothing in it is optional in the sense of "ignored": an unknown key is an error. */
 export const profileSchema = z.strictObject({
-  format: z.literal(PROFILE_FORMAT),
-  name,
-  description: sentence,
+  format: z.literal(PROFILE_FORMAT).describe('The first line of every profile.'),
+  name: name.describe('That of the file, without .yaml.'),
+  description: sentence.describe('One sentence: for whom this profile is.'),
   extends: name.optional().describe('A profile that this one narrows. Widening is an error.'),
   enforce: z
     .enum(['enforce', 'shadow'])
@@ -79,61 +97,134 @@ export const profileSchema = z.strictObject({
     .array(
       z.strictObject({
         path: oneOrMore(path),
-        mode: z.enum(['ro', 'rw-overlay', 'hidden']),
+        mode: z
+          .enum(['ro', 'rw-overlay', 'hidden'])
+          .describe(
+            'ro: read-only; rw-overlay: writable, and what is written is part of the changeset; hidden.',
+          ),
         optional: z.boolean().optional().describe('Skipped when the path does not exist.'),
         why,
       }),
     )
-    .optional(),
-  home: z.strictObject({ mode: z.enum(['private', 'overlay', 'hidden']), why }).optional(),
+    .optional()
+    .describe('Directories and files of the host that the agent sees, at their own paths.'),
+  home: z
+    .strictObject({
+      mode: z
+        .enum(['private', 'overlay', 'hidden'])
+        .describe(
+          'private: an empty one; overlay: a copy-on-write view, committed like a base; hidden: none.',
+        ),
+      why,
+    })
+    .optional()
+    .describe("The requester's home directory. Default: hidden."),
   environment: z
     .strictObject({
-      pass: z.array(z.strictObject({ names: oneOrMore(variable), why })).optional(),
+      pass: z
+        .array(z.strictObject({ names: oneOrMore(variable), why }))
+        .optional()
+        .describe("The requester's variables that pass: names, or prefixes that end in a star."),
       set: z
-        .array(z.strictObject({ name: variable, value: z.string().max(8192, 'a shorter value'), why }))
-        .optional(),
+        .array(
+          z.strictObject({
+            name: variable,
+            value: z.string().max(8192, 'a shorter value').describe('Its value.'),
+            why,
+          }),
+        )
+        .optional()
+        .describe('Variables that are set.'),
     })
-    .optional(),
+    .optional()
+    .describe('Nothing else of the environment reaches the agent, but for what a program cannot do without.'),
   exec: z
     .strictObject({
-      allow: z.union([grants, z.strictObject({ any: z.literal(true), why })]).optional(),
-      deny: grants.optional(),
+      allow: z
+        .union([grants, z.strictObject({ any: z.literal(true), why })])
+        .optional()
+        .describe('What the kernel starts: files, or everything below directories; or any.'),
+      deny: grants.optional().describe('Masked: these can be neither executed nor read.'),
     })
-    .optional(),
-  seccomp: z.strictObject({ program: z.enum(['strict', 'standard', 'build']), why }).optional(),
-  landlock: z.strictObject({ read: grants.optional(), write: grants.optional() }).optional(),
-  namespaces: z.strictObject({ time: z.boolean(), why }).optional(),
+    .optional()
+    .describe('Executables.'),
+  seccomp: z
+    .strictObject({
+      program: z
+        .enum(['strict', 'standard', 'build'])
+        .describe('Default: strict. build adds what compilers and test runners need.'),
+      why,
+    })
+    .optional()
+    .describe('The list of allowed system calls.'),
+  landlock: z
+    .strictObject({
+      read: grants.optional().describe('Files that may be read, besides what mounts and bases say.'),
+      write: grants.optional().describe('Files that may be written, besides what mounts and bases say.'),
+    })
+    .optional()
+    .describe('Says again, in a second mechanism, what may be reached.'),
+  namespaces: z
+    .strictObject({
+      time: z
+        .boolean()
+        .describe('A time namespace, so that the monotonic clock does not tell how long the host is up.'),
+      why,
+    })
+    .optional()
+    .describe('Namespaces besides those that every agent has.'),
   network: z
     .strictObject({
-      mode: z.enum(['none', 'gated', 'open-read']).optional(),
+      mode: z
+        .enum(['none', 'gated', 'open-read'])
+        .optional()
+        .describe(
+          'none: loopback only (the default); gated: what the rules allow; open-read: reads anywhere, too.',
+        ),
       why: why.optional(),
-      rules: z.array(rule).optional(),
-      expose: z.array(z.strictObject({ host, port, why })).optional(),
-      ports: z.array(z.strictObject({ port, why })).optional(),
-      replay: z.enum(['after-files', 'before-files']).optional(),
-      credentials: z.array(credential).optional(),
+      rules: z.array(rule).optional().describe('The first that matches host, port, method and path decides.'),
+      expose: z
+        .array(z.strictObject({ host, port, why }))
+        .optional()
+        .describe('Services near the host, for example a database, that are reached without being judged.'),
+      ports: z
+        .array(z.strictObject({ port, why }))
+        .optional()
+        .describe('Ports besides 80 and 443 on which the gate answers without being asked as a proxy.'),
+      replay: z
+        .enum(['after-files', 'before-files'])
+        .optional()
+        .describe('When queued requests are sent. Default: after-files.'),
+      credentials: z.array(credential).optional().describe('Secrets that the agent uses and never sees.'),
     })
     .refine((network) => network.mode === undefined || network.mode === 'none' || network.why !== undefined, {
       message: 'a reason ("why") for a network that is not "none"',
       path: ['why'],
     })
-    .optional(),
+    .optional()
+    .describe('The network.'),
   budgets: z
     .strictObject({
-      wall: seconds.optional(),
-      cpu: seconds.optional(),
-      memory: bytes.optional(),
-      pids: count.optional(),
-      disk: bytes.optional(),
-      inodes: count.optional(),
-      exec: count.optional(),
-      egress: bytes.optional(),
-      requests: count.optional(),
-      queued: bytes.optional(),
-      deletions: count.optional(),
-      atLimit: z.enum(['freeze', 'kill']).optional(),
+      wall: seconds.optional().describe('Time since the start.'),
+      cpu: seconds.optional().describe('Processor time of all processes together.'),
+      memory: bytes.optional().describe('Memory of all processes together.'),
+      pids: count.optional().describe('Processes and threads at one time.'),
+      disk: bytes.optional().describe('What the layers of the branch may take.'),
+      inodes: count.optional().describe('Files that the layers of the branch may have.'),
+      exec: count.optional().describe('Programs that are started.'),
+      egress: bytes.optional().describe('Bytes that leave over the network.'),
+      requests: count.optional().describe('Requests that leave.'),
+      queued: bytes.optional().describe('Requests that wait for the commit.'),
+      deletions: count.optional().describe('Files of the bases that are deleted.'),
+      atLimit: z
+        .enum(['freeze', 'kill'])
+        .optional()
+        .describe(
+          'What follows at 100 %: the agent stands still until somebody extends it (the default), or ends.',
+        ),
     })
-    .optional(),
+    .optional()
+    .describe('Limits; what is not named is unlimited. At 90 % there is an event.'),
   resources: z
     .strictObject({
       cpus: z
@@ -148,35 +239,54 @@ export const profileSchema = z.strictObject({
         .describe('Above this the agent is slowed down; budgets.memory is the end.'),
       ioWeight: weight.optional().describe('Share of the disks when they are busy; others have 100.'),
       ioRead: bytes.optional().describe('Bytes per second that are read from the disks of bases and store.'),
-      ioWrite: bytes.optional(),
-      ioReadOps: rate.optional(),
-      ioWriteOps: rate.optional(),
+      ioWrite: bytes.optional().describe('Bytes per second that are written to them.'),
+      ioReadOps: rate.optional().describe('Reads per second.'),
+      ioWriteOps: rate.optional().describe('Writes per second.'),
     })
     .optional()
     .describe('How fast the agent may use the machine; held by cgroup v2 controllers (see "require").'),
   gate: z
     .strictObject({
-      onAgentFailure: z.enum(['hold', 'gate']).optional(),
-      allowSetuid: z.strictObject({ value: z.boolean(), why }).optional(),
-      maxFiles: count.optional(),
-      maxBytes: bytes.optional(),
-      maxDeletions: count.optional(),
-      policies: z.array(name).optional(),
-      holdPaths: patterns.optional(),
-      denyPaths: patterns.optional(),
+      onAgentFailure: z
+        .enum(['hold', 'gate'])
+        .optional()
+        .describe(
+          'What a nonzero exit status leads to: held for a person (the default), or judged as usual.',
+        ),
+      allowSetuid: z
+        .strictObject({ value: z.boolean().describe('true lets them land.'), why })
+        .optional()
+        .describe('Whether set-user-id bits and file capabilities may land. Default: they are taken off.'),
+      maxFiles: count.optional().describe('More changes than this are held. Default: 10000.'),
+      maxBytes: bytes.optional().describe('More new bytes than this are held. Default: 1GiB.'),
+      maxDeletions: count.optional().describe('More deletions than this are held. Default: 1000.'),
+      policies: z
+        .array(name)
+        .optional()
+        .describe('Installed policies, by name, that must judge, too. One that is missing denies.'),
+      holdPaths: patterns.optional().describe('Targets that always need a person.'),
+      denyPaths: patterns.optional().describe('Targets that are refused.'),
     })
-    .optional(),
-  require: z.array(feature).optional(),
-  prefer: z.array(feature).optional(),
+    .optional()
+    .describe('Limits and demands of the gate, besides the policies.'),
+  require: z
+    .array(feature)
+    .optional()
+    .describe('Features, as `puzzlectl doctor` names them, without which a branch does not start.'),
+  prefer: z
+    .array(feature)
+    .optional()
+    .describe('Features that are used where they are there; what was not granted is recorded.'),
   rlimits: z
     .strictObject({
-      nofile: count.optional(),
-      fsize: bytes.optional(),
-      stack: bytes.optional(),
-      nproc: count.optional(),
-      memlock: bytes.optional(),
+      nofile: count.optional().describe('Open descriptors of a process.'),
+      fsize: bytes.optional().describe('Size of a file.'),
+      stack: bytes.optional().describe('Stack of a process.'),
+      nproc: count.optional().describe("Processes of the agent's user."),
+      memlock: bytes.optional().describe('Memory that a process may lock.'),
     })
-    .optional(),
+    .optional()
+    .describe('Resource limits of each process, soft and hard alike.'),
 })
 
 export type ProfileSource = z.output<typeof profileSchema>

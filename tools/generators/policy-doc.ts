@@ -1,49 +1,20 @@
 import { readFileSync } from 'node:fs'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { gateInputSchema } from '../../daemon/policy/gate-schema.ts'
 import { RULES } from '../../daemon/policy/rules.ts'
 import { decisionSchema } from '../../daemon/policy/verdict.ts'
+import { fieldsOf } from '../schema-fields.ts'
 
 /** The parts of docs/policy.md that must agree with the code: fields, rules, catalogue. */
-
-interface Schema {
-  type?: string | string[]
-  description?: string
-  properties?: Record<string, Schema>
-  required?: string[]
-  items?: Schema
-  anyOf?: Schema[]
-  enum?: unknown[]
-  const?: unknown
-}
-
-const inner = (schema: Schema): Schema => schema.anyOf?.find(({ type }) => type !== 'null') ?? schema
-
-function typeOf(schema: Schema): string {
-  if (schema.const !== undefined) return JSON.stringify(schema.const)
-  if (schema.enum !== undefined) return schema.enum.map(String).join(' \\| ')
-  if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' or ')
-  if (schema.type === 'array') return `list of ${schema.items === undefined ? 'pairs' : typeOf(schema.items)}`
-  return [schema.type ?? 'any'].flat().join(' or ')
-}
-
-function rows(schema: Schema, prefix: string): string[] {
-  return Object.entries(schema.properties ?? {}).flatMap(([key, value]) => {
-    const name = prefix === '' ? key : `${prefix}.${key}`
-    const optional = schema.required?.includes(key) === true ? '' : ' (optional)'
-    const below = inner(value)
-    const item = below.items === undefined ? below : inner(below.items)
-    const more =
-      item.properties === undefined ? [] : rows(item, below.items === undefined ? name : `${name}[]`)
-    return [`| \`${name}\`${optional} | ${typeOf(value)} | ${value.description ?? ''} |`, ...more]
-  })
-}
 
 const table = (schema: z.ZodType): string =>
   [
     '| field | type | meaning |',
     '|---|---|---|',
-    ...rows(z.toJSONSchema(schema, { io: 'input' }) as Schema, ''),
+    ...fieldsOf(schema).map(
+      ({ name, optional, type, about }) =>
+        `| \`${name}\`${optional ? ' (optional)' : ''} | ${type.replaceAll('|', '\\|')} | ${about} |`,
+    ),
   ].join('\n')
 
 const catalogue: Record<string, Record<string, string | string[]>> = JSON.parse(

@@ -47,6 +47,13 @@ describe('the Debian package', () => {
     run('rm', '-r', base)
   })
 
+  check('has the manual pages', () => {
+    // The image leaves manuals out of every installation, so the package itself is looked at.
+    const listed = run('dpkg-deb', '--contents', `${folder}/${deb}`)
+    for (const page of ['man1/puzzlectl.1', 'man5/puzzle-profile.5', 'man5/puzzled.yaml.5', 'man8/puzzled.8'])
+      expect(listed).toContain(`./usr/share/man/${page}.gz`)
+  })
+
   check('leaves with everything but the store', () => {
     dpkg('--remove', 'puzzled')
     expect(existsSync('/usr/bin/puzzled')).toBe(false)

@@ -1,0 +1,44 @@
+/**
+ * What the manual says about a verb besides its summary and options, by the words that are typed. A verb without an entry
+ * has its summary; an entry without a verb is an error of the generator.
+ */
+export const VERB_PROSE: Readonly<Record<string, string>> = {
+  run: `The command sees the current directory (or each *dir* of --base) at its real path and may change it; nothing of that is
+    real before the gate has judged the whole changeset. Standard input, output, error and a terminal work as if the command ran directly.
+
+    With \`--then gate\` what the policy allows is committed, what it does not is held for a person, and what it denies stays in the
+    branch with its findings. With \`hold\` everything waits for a person; with \`discard\` everything is thrown away. A command that fails is
+    held, not committed. At the end one line on standard error names the branch, what changed, the verdict and the command to type next.
+
+    Without \`--env\` the profile decides which variables pass. \`--env NAME\` passes the caller's value, \`--env NAME=value\` sets one. A
+    \`--budget\` can only be lower than the profile's.`,
+  explain:
+    'Prints every system call of the start, in order, with its arguments. Nothing is started, and no root is needed.',
+  wait: 'Ends with the exit status with which `puzzlectl run` would have ended.',
+  signal: `\`STOP\` and \`CONT\` freeze and thaw the whole branch. \`KILL\` ends every process of it and says how many were left.
+    Others are sent to the agent, which may handle them.`,
+  budget: 'A branch that stands still because of this budget goes on.',
+  diff: 'Names and contents are made harmless: control characters, direction marks and lookalikes are shown, never obeyed.',
+  ls: 'Finished branches are left out.',
+  review: 'Reads the layers again, so that a decision is about what is there now.',
+  approve: `The approval is bound to the digest of the changeset and to the version of the policies, and is used once. With \`--digest\`
+    it is refused unless the changeset is exactly the one that was looked at. \`--only\` and \`--except\` make a changeset of a part,
+    which is judged again; the rest stays in the branch. Patterns are matched below the base.`,
+  commit: `Lands what is allowed or approved. On a branch that is \`commit-stuck\` the journal is followed again.`,
+  rebase: `For a branch whose base changed since the fork. Paths that both sides changed are collisions: each needs \`--ours\`, \`--theirs\`
+    or \`--drop\`. The old branch stays as it is.`,
+  discard: 'One rename per branch, whatever its size; the space is freed in the background.',
+  revert:
+    'Nothing that was changed since is overwritten: such paths are conflicts. Possible as long as retention keeps the old versions.',
+  'profile from-agents-md': 'Prints a draft. Nothing of it is in force until somebody installs it.',
+  'policy eval': 'Nothing is run: the changeset is a file, and what would be decided is printed.',
+  'queue resume':
+    'A request whose fate is unknown may have arrived; only a person can know whether it may arrive twice.',
+  doctor: `Each primitive is tried, not looked up. Exit status 0 means that agents can be started here; else it is that of the
+    error with which a start would end.`,
+  gc: 'The timer of the service does this once a day.',
+  'audit verify': 'Opens no store: it also works beside a running daemon, and on a copy.',
+  'audit key':
+    'Keep a copy of it on another machine: whoever has only the log and this key can check every signature.',
+  'daemon install': 'Code that anybody but root can write is refused: whoever could change it would be root.',
+}
