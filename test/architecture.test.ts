@@ -14,6 +14,7 @@ import {
   quantile,
   strayFfi,
 } from './architecture/rules.ts'
+import { unexplainedCalls } from './architecture/safety.ts'
 import { committedFiles, parse, readCommitted, repository, type Source } from './architecture/source.ts'
 
 const files = committedFiles()
@@ -124,6 +125,8 @@ describe('every file', () => {
     expect(sources.flatMap(strayFfi)).toEqual([])
   })
 
+  it('says at every call of C why it is safe', () => expect(sources.flatMap(unexplainedCalls)).toEqual([]))
+
   it('leaves the end of the process to main.ts', () => {
     expect(processExits(parse('ctl/commands/run.ts', 'process.exit(1)'))).toHaveLength(1)
     expect(sources.flatMap(processExits)).toEqual([])
@@ -146,6 +149,30 @@ describe('every file', () => {
     const places = machinePlaces(repository)
     const text = files.filter((path) => !/\.(wasm|o|so|gz)$|prebuilt\//.test(path))
     expect(text.flatMap((path) => mentions(path, readCommitted(path), places))).toEqual([])
+  })
+})
+
+describe('a call of C', () => {
+  const check = (text: string, path = 'daemon/kernel/a.ts'): string[] => unexplainedCalls(parse(path, text))
+  const raw = "import { syscall, trySyscall as ask } from './ffi.ts'\n"
+  const bound = "function lib() { return { open: load('x').func('int open(void)') } }\n"
+
+  it.each([
+    `${raw}syscall('close', NR.close, 3)`,
+    `${raw}const r = ask(NR.close, 3)`,
+    `${raw}// SAFETY: integers only.\nsyscall('a', 1)\n\nsyscall('b', 2)`,
+    `${raw}// SAFETY:\nsyscall('close', NR.close, 3)`,
+    `${bound}lib().open()`,
+    `${bound}await settled((done) => lib().open.async(done))`,
+    `${bound}const library = lib()\nconst use = (library) => library.open()`,
+    `${bound}class A { readonly #library = lib()\n\n close() { this.#library.open() } }`,
+    "function f() { return load('x').func('int f(void)') }\nf()()",
+  ])('is refused without its reason: %s', (text) => expect(check(text)).toHaveLength(1))
+
+  it('passes with its reason, and one reason is enough for a paragraph', () => {
+    expect(check(`${raw}// SAFETY: integers only.\nsyscall('a', 1)\nsyscall('b', 2)`)).toEqual([])
+    expect(check(`${bound}// SAFETY: takes nothing.\nlib().open()`)).toEqual([])
+    expect(check(`${raw}syscall('a', 1)`, 'daemon/branch/a.ts')).toEqual([])
   })
 })
 
