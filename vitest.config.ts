@@ -17,17 +17,15 @@ const guarded = {
   hookTimeout: patience * 60_000,
 }
 
-export default defineConfig({
-  test: {
-    projects: [
-      tier('unit', ['{daemon,ctl}/**/*.test.ts', 'test/*.test.ts', 'test/suites/**/*.test.ts'], {
-        testTimeout: 60_000,
-      }),
-      tier('crash', ['test/crash/**/*.test.ts'], { testTimeout: 600_000 }),
-      tier('root', ['test/root/**/*.test.ts'], guarded),
-      tier('escape', ['test/escape/**/*.test.ts'], guarded),
-      tier('e2e', ['test/e2e/**/*.test.ts'], { ...guarded, testTimeout: patience * 180_000 }),
-      tier('vm', ['test/vm/checks/**/*.test.ts'], { testTimeout: 300_000, hookTimeout: 120_000 }),
-    ],
-  },
-})
+export const TIERS = [
+  tier('unit', ['{daemon,ctl}/**/*.test.ts', 'test/*.test.ts', 'test/suites/**/*.test.ts'], {
+    testTimeout: 60_000,
+  }),
+  tier('crash', ['test/crash/**/*.test.ts'], { testTimeout: 600_000 }),
+  tier('root', ['test/root/**/*.test.ts'], guarded),
+  tier('escape', ['test/escape/**/*.test.ts'], guarded),
+  tier('e2e', ['test/e2e/**/*.test.ts'], { ...guarded, testTimeout: patience * 180_000 }),
+  tier('vm', ['test/vm/checks/**/*.test.ts'], { testTimeout: 300_000, hookTimeout: 120_000 }),
+]
+
+export default defineConfig({ test: { projects: TIERS } })

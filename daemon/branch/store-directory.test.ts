@@ -55,6 +55,9 @@ describe('the store directory', () => {
     })
     delete process.env.PUZZLED_ALLOW_VOLATILE_STATE
     // devtmpfs or tmpfs: either forgets.
-    await expect(openStoreDirectory('/dev', nodeFiles)).rejects.toMatchObject({ code: 'state-unsuitable' })
+    await expect(openStoreDirectory('/dev', nodeFiles)).rejects.toMatchObject({
+      code: 'state-unsuitable',
+      hint: expect.stringContaining('--state-dir'),
+    })
   })
 })

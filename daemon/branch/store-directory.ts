@@ -15,12 +15,10 @@ import { fchmod, openRoot, withFd } from '../kernel/paths.ts'
 import { statFd } from '../kernel/statx.ts'
 import type { DurableFiles } from '../lib/durable.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { unsuitableState } from '../lib/state-place.ts'
 
 export const STORE_VERSION = 1
 export const STORE_FOLDERS = ['branches', 'journal', 'staging', 'queue', 'audit', 'policy', 'trash'] as const
-
-/** Filesystems that keep what was synced and know atomic renames. Anything else is refused, not tried. */
-const SUITABLE = new Set(['ext4', 'xfs', 'btrfs', 'f2fs', 'zfs', 'bcachefs'])
 
 export interface StoreDirectory {
   /** Canonical. */
@@ -87,16 +85,8 @@ function makeDirectories(path: string): void {
 
 function checkRoot(fd: number, path: string): void {
   const { type } = fstatfs(fd)
-  const volatileAllowed = process.env.PUZZLED_ALLOW_VOLATILE_STATE === '1' && type === 'tmpfs'
-  if (!SUITABLE.has(type) && !volatileAllowed)
-    throw new PuzzledError(
-      'state-unsuitable',
-      `The state directory "${path}" is on ${type}, which cannot hold a store`,
-      {
-        hint: `Use --state-dir with a directory on ${[...SUITABLE].join(', ')}.`,
-        data: { filesystem: type },
-      },
-    )
+  const refused = unsuitableState(path, type, process.env.PUZZLED_ALLOW_VOLATILE_STATE === '1')
+  if (refused !== undefined) throw refused
   const { uid, mode } = statFd(fd)
   if (uid !== process.geteuid?.())
     throw new PuzzledError('state-unsuitable', `The state directory "${path}" belongs to uid ${uid}`, {

@@ -1,6 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -18,6 +20,7 @@ import { FEATURE_NAMES } from '../../daemon/contract/features.ts'
 import { needs, root } from '../tier/needs.ts'
 
 const program = fileURLToPath(new URL('../../dist/puzzlectl.js', import.meta.url))
+const fuseServer = fileURLToPath(new URL('../fixtures/fuse-server.mjs', import.meta.url))
 const asRoot = needs(root)
 
 interface Options {
@@ -93,6 +96,23 @@ asRoot('refuses a state directory on tmpfs or on an overlay, each with its reaso
   expect(allowed.state.problem).toBeNull()
   expect(onOverlay.state.problem?.message).toContain('itself an overlay')
   expect(onOverlay.status).toBe(78)
+})
+
+const noFuse = existsSync('/dev/fuse') ? undefined : 'needs /dev/fuse'
+needs(root, noFuse)('refuses a state directory that a program serves, also to run', async () => {
+  const place = mkdtempSync(join(tmpdir(), 'fuse-'))
+  const server = spawn(process.execPath, [fuseServer, place], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(server, 'close')
+  await once(server.stdout, 'data')
+  const report = doctor(place)
+  const started = puzzlectl(['run', '--state-dir', place, '--', 'true'])
+  execFileSync('umount', [place])
+  await ended
+  rmdirSync(place)
+  expect(report).toMatchObject({ status: 78, ready: false, state: { filesystem: 'fuse' } })
+  expect(report.state.problem?.message).toContain('served by a program (FUSE)')
+  expect([started.status, started.out]).toEqual([78, ''])
+  expect(started.err).toMatch(/served by a program \(FUSE\).*\n {2}hint: .*--state-dir/)
 })
 
 asRoot('says who may not use the state directory, and when it is none', () => {

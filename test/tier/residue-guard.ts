@@ -18,5 +18,6 @@ afterEach(async () => {
     await sleep(50)
     left = residue(before, takeStock())
   }
-  expect(left, 'The test left something behind').toEqual({})
+  // The lines in full: the runner shortens what it compares.
+  expect(left, `The test left something behind: ${JSON.stringify(left, null, 2)}`).toEqual({})
 })
