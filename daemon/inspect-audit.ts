@@ -60,14 +60,25 @@ async function* exported(directory: string, format: string, version: string): As
     yield lines.map((line) => `${exportLine(line, known, version)}\n`).join('')
 }
 
-async function* traced(directory: string, branch: string): AsyncGenerator<AuditRecord> {
+/** By id, by commit, or by the name that a branch was given; of several with one name, all of them. */
+async function* traced(directory: string, asked: string): AsyncGenerator<AuditRecord> {
+  const named = new Set<string>()
+  let found = false
   for await (const lines of wholeLines(directory))
     for (const line of lines) {
-      if (!line.includes(branch)) continue
       const record = decodeRecord(line)
-      const about = [record?.branch, record?.facts.commit, record?.facts.by]
-      if (record !== null && about.some((id) => typeof id === 'string' && id.startsWith(branch))) yield record
+      if (record === null) continue
+      if (record.kind === 'fork' && record.facts.name === asked) named.add(record.branch)
+      const about = [record.branch, record.facts.commit, record.facts.by]
+      const isAbout = about.some((id) => typeof id === 'string' && id.startsWith(asked))
+      if (!isAbout && !named.has(record.branch)) continue
+      found = true
+      yield record
     }
+  if (!found)
+    throw new PuzzledError('branch-unknown', `Nothing is on record about "${asked}"`, {
+      hint: 'puzzlectl ls --all lists the branches.',
+    })
 }
 
 /** A last line that is still being written is left out. */

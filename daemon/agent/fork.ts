@@ -48,6 +48,7 @@ export async function makeBranch(
     await origin.fill?.({ ...record, ...prepared })
     const ready = await ports.store.move(record.id, 'ready', 'layers are made', prepared)
     await ports.audit.record('fork', record.id, {
+      name: record.name,
       profile: profile.name,
       profileSha256: profile.sha256,
       parent: origin.parent,

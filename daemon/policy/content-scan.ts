@@ -44,7 +44,7 @@ export function scanContent(
   const complete = options.complete && bytes.byteLength <= MAX_SCAN_BYTES
   const name = fold(encodePath(path).path)
   const native = isNative(content)
-  const binary = native || isBinary(content)
+  const binary = native || isBinary(content) || isGitObject(name, content)
   const now = findingsOf(name, content, options.old, binary)
   const before = options.old === undefined ? new Set<string>() : keysOf(name, options.old)
   const fresh = now.filter((found) => !before.has(keyOf(found)))
@@ -62,7 +62,9 @@ const keyOf = ({ rule, message }: ContentFinding): string =>
 
 function keysOf(name: string, old: Uint8Array): Set<string> {
   const content = Buffer.from(old.buffer, old.byteOffset, Math.min(old.byteLength, MAX_SCAN_BYTES))
-  return new Set(findingsOf(name, content, undefined, isBinary(content)).map(keyOf))
+  return new Set(
+    findingsOf(name, content, undefined, isBinary(content) || isGitObject(name, content)).map(keyOf),
+  )
 }
 
 function findingsOf(
@@ -93,6 +95,16 @@ const DENSE: ContentFinding = {
 
 /** Git's own test: a NUL near the beginning. */
 const isBinary = (content: Buffer): boolean => content.subarray(0, 8000).includes(0)
+
+/**
+ * A loose object of git: compressed, and often without a NUL. Only where git keeps them and only with the header of
+ * the format: elsewhere the same bytes could be a text that begins oddly.
+ */
+const isGitObject = (path: string, content: Buffer): boolean =>
+  /(^|\/)\.git\/objects\/[0-9a-f]{2}\/[0-9a-f]{38}(?:[0-9a-f]{24})?$/.test(path) &&
+  content.length >= 2 &&
+  ((content[0] ?? 0) & 0x0f) === 8 &&
+  content.readUInt16BE(0) % 31 === 0
 
 const NATIVE = [
   '7f454c46', // ELF
