@@ -1,6 +1,7 @@
 /**
  * A named place where a test can make the process die, fail or wait. In production every call is one map lookup.
- * `PUZZLED_FAILPOINTS=commit.after-intent=kill,journal.append=ENOSPC` arms a real process from outside.
+ * `PUZZLED_FAILPOINTS=commit.after-intent=kill,journal.append=ENOSPC` arms a real process from outside;
+ * `commit.staged-one#3=kill` when it passes there for the third time.
  */
 type Action = () => void
 
@@ -30,7 +31,15 @@ function actionFor(what: string): Action {
   }
 }
 
+function onTime(time: number, action: Action): Action {
+  let passed = 0
+  return () => {
+    if (++passed >= time) action()
+  }
+}
+
 for (const pair of (process.env.PUZZLED_FAILPOINTS ?? '').split(',')) {
-  const [name, what] = pair.split('=')
-  if (name !== undefined && what !== undefined) armed.set(name, actionFor(what))
+  const [place = '', what] = pair.split('=')
+  const [name = '', time = '1'] = place.split('#')
+  if (what !== undefined) armed.set(name, onTime(Number(time), actionFor(what)))
 }

@@ -1,28 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { root } from '../tier/needs.ts'
 import { KillGround } from './kill-ground.ts'
-
-/** Every failpoint between the first and the last durable step of a commit, in order. */
-const COMMIT_POINTS = [
-  'commit.opened',
-  'commit.staged-one',
-  'commit.staged',
-  'commit.staged-synced',
-  'journal.pending',
-  'commit.before-intent',
-  'journal.intent-renamed',
-  'journal.intent',
-  'commit.after-intent',
-  'commit.applied-place',
-  'commit.applied-swap',
-  'commit.applied-remove',
-  'commit.applied-adjust',
-  'commit.applied',
-  'commit.applied-synced',
-  'journal.done-written',
-  'journal.done',
-  'commit.cleaned',
-] as const
+import { COMMIT_POINTS, comparable } from './kill-points.ts'
 
 /** Those at which INTENT was not yet on disk: the base must be the old one. */
 const BEFORE_INTENT = COMMIT_POINTS.slice(0, 6)
@@ -46,10 +25,6 @@ function makeGround(): { ground: KillGround; old: string } {
   ground = new KillGround()
   return { ground, old: comparable(ground.tree) }
 }
-
-/** Times are those of this run, and the large file is random: everything else is the same in each ground. */
-const comparable = (tree: string): string =>
-  tree.replace(/ \d{19}/g, '').replace(/(\/large .*) [0-9a-f]{64}/, '$1')
 
 describe.skipIf(root)('a commit killed by SIGKILL', () => {
   it.each(COMMIT_POINTS)('at %s is old or new after recovery', (point) => {
