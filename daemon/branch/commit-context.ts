@@ -55,8 +55,8 @@ export interface CommitContext {
   /** `journal/` of the store, absolute. */
   journal: string
   findArea: FindArea
-  /** Waits for other stores' commits into this base; held until the directory is closed. */
-  lockBase: (dir: Dir, path: string) => void
+  /** Waits for other stores' commits into this base; answers what gives the lock back. */
+  lockBase: (dir: Dir, path: string) => () => void
   access: Access
   sources: Sources
   /** What earlier parts of the branch landed, and when: see `ownLandings`. */

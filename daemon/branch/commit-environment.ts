@@ -13,13 +13,17 @@ import { KernelDisk } from './kernel-disk.ts'
 export const AREA_NAME = '.puzzled'
 
 /** Everything of a commit that is this machine: disk, mounts, the requester's rights, locks. */
-export function kernelContext(store: string, requester: Requester, sources: Sources): CommitContext {
-  const disk = new KernelDisk()
+export function kernelContext(
+  store: string,
+  requester: Requester,
+  sources: Sources,
+  disk: KernelDisk = new KernelDisk(),
+): CommitContext {
   return {
     disk,
     journal: `${store}/journal`,
     findArea: findArea(disk, store),
-    lockBase,
+    lockBase: (dir, path) => lockBase(disk, dir, path),
     access: kernelAccess(disk, requester),
     sources,
   }
@@ -65,9 +69,21 @@ const PATIENCE_MS = 10_000
 const PAUSE_MS = 50
 
 /** Another store (the user's own, beside the daemon's) may be committing into the same base at this moment. */
-function lockBase(dir: Dir, path: string): void {
+function lockBase(disk: KernelDisk, dir: Dir, path: string): () => void {
+  // A descriptor of its own: the lock ends when it is closed, whoever closes it.
+  const lock = disk.openDir(dir, NO_NAME)
+  try {
+    waitForLock(lock, path)
+    return () => disk.close(lock)
+  } catch (error) {
+    disk.close(lock)
+    throw error
+  }
+}
+
+function waitForLock(lock: number, path: string): void {
   const pause = new Int32Array(new SharedArrayBuffer(4))
-  for (let waited = 0; !tryLock(dir); waited += PAUSE_MS) {
+  for (let waited = 0; !tryLock(lock); waited += PAUSE_MS) {
     if (waited >= PATIENCE_MS)
       throw new PuzzledError('state-locked', `"${path}" is locked by somebody else`, {
         hint: 'Another commit into it runs, or a program holds a lock on the directory (see lslocks).',

@@ -28,7 +28,7 @@ export interface Landed {
  */
 export async function land(context: CommitContext, job: CommitJob, hooks: JobHooks): Promise<Landed> {
   const { disk } = context
-  const bases = openBases(context, job)
+  const { bases, unlock } = openBases(context, job)
   const journal = disk.openRoot(context.journal)
   let ground: Ground | undefined
   try {
@@ -64,6 +64,7 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
     for (const area of ground?.areas ?? []) disk.close(area)
     bases.close()
     disk.close(journal)
+    unlock()
   }
 }
 
@@ -86,8 +87,12 @@ function abandon({ disk }: CommitContext, job: CommitJob, journal: Dir, error: u
   return asCommitError(error)
 }
 
-function openBases({ disk, lockBase }: CommitContext, job: CommitJob): BaseDirs {
+function openBases({ disk, lockBase }: CommitContext, job: CommitJob): { bases: BaseDirs; unlock(): void } {
   const roots: Dir[] = []
+  const locks: (() => void)[] = []
+  const unlock = (): void => {
+    for (const release of locks.splice(0)) release()
+  }
   try {
     for (const base of job.bases) {
       const root = openBase(disk, base.path)
@@ -96,9 +101,11 @@ function openBases({ disk, lockBase }: CommitContext, job: CommitJob): BaseDirs 
     }
     // In one order for everybody, or two commits into the same bases would wait for each other.
     const order = job.bases.map(({ path }, index) => ({ path, root: roots[index] ?? 0 }))
-    for (const { path, root } of order.sort((a, b) => (a.path < b.path ? -1 : 1))) lockBase(root, path)
-    return new BaseDirs(disk, roots)
+    for (const { path, root } of order.sort((a, b) => (a.path < b.path ? -1 : 1)))
+      locks.push(lockBase(root, path))
+    return { bases: new BaseDirs(disk, roots), unlock }
   } catch (error) {
+    unlock()
     for (const dir of roots) disk.close(dir)
     throw error
   }

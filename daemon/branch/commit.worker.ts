@@ -1,3 +1,4 @@
+import { workerData } from 'node:worker_threads'
 import type { Requester } from '../contract/branch.ts'
 import { type Ask, serveCalls } from '../lib/worker-side.ts'
 import { type Landed, land } from './commit.ts'
@@ -5,8 +6,9 @@ import type { CommitJob, JobHooks } from './commit-context.ts'
 import { kernelContext } from './commit-environment.ts'
 import { LayerSources } from './commit-sources.ts'
 import type { DiffJob } from './diff-job.ts'
+import { HeldDescriptors } from './held-descriptors.ts'
 import { unpackChanges } from './journal/changes.ts'
-import { KernelDisk } from './kernel-disk.ts'
+import { HoldingDisk } from './kernel-disk.ts'
 import { ownLandings } from './own-landings.ts'
 import { recoverCommits } from './recover.ts'
 import type { CommitFate } from './recovery-plan.ts'
@@ -54,19 +56,23 @@ const hooksOf = (ask: Ask): JobHooks => ({
   afterIntent: (commit) => ask('afterIntent', commit),
 })
 
+/** Whoever started this thread closes what it leaves open when it dies. */
+const held = (workerData as { held?: SharedArrayBuffer } | null)?.held
+const disk = new HoldingDisk(new HeldDescriptors(held))
+
 serveCalls({
   async land({ store, job, packed, diff, filesDigest, hasLanded }: LandCall, ask): Promise<Landed> {
     const sources = new LayerSources(
-      new KernelDisk(),
+      disk,
       diff.bases.map(({ uppers }) => uppers),
     )
     const changes = packed.flatMap(unpackChanges)
     const recheck = (): void => requireApproved(diff, changes, filesDigest, job.part)
     try {
       const context = {
-        ...kernelContext(store, job.requester, sources),
+        ...kernelContext(store, job.requester, sources, disk),
         recheck,
-        ...(hasLanded ? { landings: ownLandings(new KernelDisk(), `${store}/journal`, job.branch) } : {}),
+        ...(hasLanded ? { landings: ownLandings(disk, `${store}/journal`, job.branch) } : {}),
       }
       return await land(context, { ...job, changes }, hooksOf(ask))
     } finally {
@@ -75,19 +81,19 @@ serveCalls({
   },
 
   async revert(call: RevertCall, ask): Promise<Landed> {
-    const { job, sources } = reverseOf(new KernelDisk(), `${call.store}/journal`, call)
+    const { job, sources } = reverseOf(disk, `${call.store}/journal`, call)
     try {
-      return await land(kernelContext(call.store, call.requester, sources), job, hooksOf(ask))
+      return await land(kernelContext(call.store, call.requester, sources, disk), job, hooksOf(ask))
     } finally {
       sources.close()
     }
   },
 
   recover: ({ store, at, retry }: RecoverCall): CommitFate[] =>
-    recoverCommits(new KernelDisk(), `${store}/journal`, at, new Set(retry)),
+    recoverCommits(disk, `${store}/journal`, at, new Set(retry)),
 
   collect: ({ store, retention, now }: CollectCall): Collected =>
-    collectCommits(new KernelDisk(), `${store}/journal`, retention, now),
+    collectCommits(disk, `${store}/journal`, retention, now),
 
   emptyTrash: (path: string): { branches: number; bytes: number } => emptyTrash(path),
 })

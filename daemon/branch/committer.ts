@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BranchRecord, Requester } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
+import { close } from '../kernel/paths.ts'
 import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { newCommitId } from '../lib/ids.ts'
@@ -11,6 +12,7 @@ import type { Landed } from './commit.ts'
 import type { CollectCall, LandCall, RecoverCall, RevertCall } from './commit.worker.ts'
 import type { JobHooks } from './commit-context.ts'
 import { diffJob } from './diff.ts'
+import { HeldDescriptors } from './held-descriptors.ts'
 import { packChanges } from './journal/changes.ts'
 import { commitOf } from './journal/writer.ts'
 import type { CommitFate } from './recovery-plan.ts'
@@ -29,7 +31,12 @@ export interface CommitStore {
 export class WorkerCommitter {
   readonly #store: CommitStore
   readonly #now: () => Date
-  readonly #commits = new WorkerLink(workerPath('commit'))
+  readonly #held = new HeldDescriptors()
+  readonly #commits = new WorkerLink(workerPath('commit'), {
+    data: { held: this.#held.shared },
+    // Its locks among them: nobody could commit into those bases until this process ends.
+    onEnd: () => this.#held.takeAll().forEach(close),
+  })
   /** Removal of gigabytes must not make a commit wait. */
   readonly #housekeeping = new WorkerLink(workerPath('commit'))
 

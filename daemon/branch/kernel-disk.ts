@@ -27,6 +27,7 @@ import {
 import { isDirectory, isFile, isSymlink, type Stat, statFd, tryStatAt } from '../kernel/statx.ts'
 import { getXattr, listXattrs, removeXattr, setXattr, type XattrTarget } from '../kernel/xattr.ts'
 import type { Dir, Disk, DiskMeta, DiskStat, DiskXattr, FileKind, RenameHow } from '../lib/disk.ts'
+import type { HeldDescriptors } from './held-descriptors.ts'
 import { copyContent, digestContent, readContent, writeContent } from './kernel-content.ts'
 import { isLanded } from './landed-meta.ts'
 
@@ -144,6 +145,33 @@ export class KernelDisk implements Disk {
 
   syncfs(dir: Dir): void {
     syncfs(dir)
+  }
+}
+
+/** The same, with every directory that is open on a list that outlives the thread. */
+export class HoldingDisk extends KernelDisk {
+  readonly #held: HeldDescriptors
+
+  constructor(held: HeldDescriptors) {
+    super()
+    this.#held = held
+  }
+
+  override openRoot(path: string): Dir {
+    const dir = super.openRoot(path)
+    this.#held.hold(dir)
+    return dir
+  }
+
+  override openDir(from: Dir, path: Uint8Array): Dir {
+    const dir = super.openDir(from, path)
+    this.#held.hold(dir)
+    return dir
+  }
+
+  override close(dir: Dir): void {
+    this.#held.drop(dir)
+    super.close(dir)
   }
 }
 

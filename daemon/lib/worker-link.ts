@@ -56,12 +56,17 @@ interface Pending {
  */
 export class WorkerLink {
   readonly #path: string
+  readonly #data: unknown
+  readonly #onEnd: () => void
   readonly #pending = new Map<number, Pending>()
   #worker: Worker | undefined
   #calls = 0
 
-  constructor(path: string) {
+  /** `data` is handed to every thread that is started; `onEnd` hears of every one that has ended. */
+  constructor(path: string, { data, onEnd }: { data?: unknown; onEnd?: () => void } = {}) {
     this.#path = path
+    this.#data = data
+    this.#onEnd = onEnd ?? (() => undefined)
   }
 
   call(verb: string, argument: unknown, answer: Answerer = refuse): Promise<unknown> {
@@ -84,10 +89,11 @@ export class WorkerLink {
 
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
-    const worker = new Worker(this.#path)
+    const worker = new Worker(this.#path, { workerData: this.#data })
     worker.on('message', (message: FromWorker) => this.#receive(message))
     worker.on('error', (cause) => this.#fail(gone('A worker thread failed', cause)))
     worker.on('exit', () => {
+      this.#onEnd()
       if (this.#worker === worker) this.#worker = undefined
       this.#fail(gone('A worker thread ended unexpectedly'))
     })

@@ -156,6 +156,19 @@ describe('approval records', () => {
     }
   })
 
+  it('of other branches may be damaged: what is approved can be used all the same', async () => {
+    await store.request(record, changeset, verdict())
+    await approve(1)
+    const id = await check()
+    const [path, bytes] = [...files.files][0] ?? ['', Buffer.alloc(0)]
+    files.files.set(path.replace(record.id, '2222222222'), Buffer.from('{'))
+    await store.consume(id, 'c1')
+    // It may be the damaged one that carries this id: that is no "unknown".
+    await expect(store.consume('a2', 'c1')).rejects.toMatchObject({ code: 'record-damaged' })
+    files.files.set(path, bytes.subarray(1))
+    await expect(store.consume(id, 'c1')).rejects.toMatchObject({ code: 'record-damaged' })
+  })
+
   it('say nothing before they are durable', async () => {
     await store.request(record, changeset, verdict())
     files.failWrites = true

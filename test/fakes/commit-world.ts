@@ -70,7 +70,7 @@ export function contextOf(disk: ModelDisk): CommitContext {
     disk,
     journal: '/store/journal',
     findArea: (_, base) => `/${base.split('/')[1]}/.puzzled`,
-    lockBase: () => undefined,
+    lockBase: () => () => undefined,
     access: { reach: () => null, changeEntries: () => null, write: () => null },
     sources: {
       find: (_, state) => ({

@@ -137,3 +137,23 @@ describe.skipIf(root)('somebody who writes to the layers during the commit', () 
     expect(seen.refused).toBeGreaterThan(0)
   })
 })
+
+describe.skipIf(root)('a commit whose thread dies in the middle', () => {
+  const ground = new CommitGround()
+
+  it('keeps nobody else out of the base', async () => {
+    const [first, second] = [await ground.fork(), await ground.fork()]
+    ground.work(first, (view) => sh('echo first > first', view))
+    ground.work(second, (view) => sh('echo second > second', view))
+    const changesets = [await ground.diff(first), await ground.diff(second)] as const
+    const dying = ground.committer.commit(first.record, changesets[0], {
+      ...NO_HOOKS,
+      beforeIntent: () => ground.committer.close(),
+    })
+    await expect(dying).rejects.toMatchObject({ code: 'stuck' })
+    await ground.commit(second, changesets[1])
+    expect(readdirSync(ground.base)).toEqual(['second'])
+    expect(await ground.committer.recover()).toContainEqual(expect.objectContaining({ fate: 'swept' }))
+    expect(readdirSync(ground.base)).toEqual(['second'])
+  })
+})
