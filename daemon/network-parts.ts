@@ -22,7 +22,7 @@ import { type BranchNetwork, openNetwork } from './network/gate-network.ts'
 import { netTest } from './network/net-test.ts'
 import { editedRequest, refuseSecrets } from './network/queue-edit.ts'
 import { type RequestState, readLog } from './network/queue-record.ts'
-import { viewOf } from './network/queue-view.ts'
+import { READ_BYTES, viewOf } from './network/queue-view.ts'
 import type { ReplayReport } from './network/replay.ts'
 import { compileRules } from './network/request-rule.ts'
 import { checkRules } from './network/rule-check.ts'
@@ -149,15 +149,23 @@ export class NetworkParts implements Outbox {
 
   async view(record: BranchRecord): Promise<readonly QueuedView[]> {
     const placeholders = record.profile.resolved.network.credentials.map(({ placeholder }) => placeholder)
-    const read = ({ queue }: BranchQueue): Promise<QueuedView[]> =>
-      Promise.all(queue.list().map(async (one) => viewOf(one, await queue.body(one.id), placeholders)))
+    const read = async ({ queue }: BranchQueue): Promise<QueuedView[]> => {
+      const views: QueuedView[] = []
+      // One after the other: together they may be larger than memory.
+      for (const one of queue.list())
+        views.push(viewOf(one, await queue.bodyStart(one.id, READ_BYTES), placeholders))
+      return views
+    }
     return (await this.#withQueue(record, read)) ?? []
   }
 
   async body(record: BranchRecord, request: string, limit: number): Promise<ContentSide> {
-    const bytes = await this.#withQueue(record, ({ queue }) => queue.body(request))
-    if (bytes === undefined) throw neverQueued(record, request)
-    return { bytes: bytes.subarray(0, limit), size: bytes.length }
+    const found = await this.#withQueue(record, async ({ queue }) => ({
+      bytes: await queue.bodyStart(request, limit),
+      size: queue.get(request).request.body.size,
+    }))
+    if (found === undefined) throw neverQueued(record, request)
+    return found
   }
 
   async edit(record: BranchRecord, request: string, edit: QueueEdit): Promise<void> {

@@ -17,10 +17,11 @@ export class BudgetMeter {
   /** Throws when the request would be one too many. */
   startRequest(matched: CompiledRule | undefined, host: string): void {
     const limit = matched?.rule.budget.requests
-    const count = this.#count(matched, host)
-    if (limit !== undefined && count.requests >= limit)
-      throw this.#exceeded(matched, `${limit} requests to ${host}`)
-    count.requests++
+    if (limit !== undefined) {
+      const count = this.#count(matched, host)
+      if (count.requests >= limit) throw this.#exceeded(matched, `${limit} requests to ${host}`)
+      count.requests++
+    }
     this.total.requests++
   }
 
@@ -29,12 +30,13 @@ export class BudgetMeter {
     if (direction === 'out') this.total.bytesOut += bytes
     else this.total.bytesIn += bytes
     const limit = matched?.rule.budget.bytes
+    if (limit === undefined) return
     const count = this.#count(matched, host)
     count.bytes += bytes
-    if (limit !== undefined && count.bytes > limit)
-      throw this.#exceeded(matched, `${limit} bytes with ${host}`)
+    if (count.bytes > limit) throw this.#exceeded(matched, `${limit} bytes with ${host}`)
   }
 
+  /** Only where there is a limit: the agent chooses the hosts, and there are more of them than memory. */
   #count(matched: CompiledRule | undefined, host: string): { requests: number; bytes: number } {
     const key = `${matched?.rule.id ?? ''} ${host}`
     const known = this.#counts.get(key)

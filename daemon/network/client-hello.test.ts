@@ -30,6 +30,15 @@ describe('the first TLS message', () => {
     expect(readClientHello(await helloOf(undefined))).toMatchObject({ kind: 'hello', serverName: undefined })
   })
 
+  it('is none when it comes in thousands of records, and that is seen at once', () => {
+    const records = Buffer.concat(Array<Buffer>(2_000).fill(Buffer.from([0x16, 3, 1, 0, 1, 1])))
+    expect(readClientHello(records).kind).toBe('not-tls')
+    expect(readClientHello(records.subarray(0, 17 * 6)).kind).toBe('not-tls')
+    expect(readClientHello(Buffer.from([0x16, 3, 1, 0, 0])).kind).toBe('not-tls')
+    // A message that says that it is longer than any.
+    expect(readClientHello(Buffer.from([0x16, 3, 1, 0, 4, 1, 255, 255, 255])).kind).toBe('not-tls')
+  })
+
   it('is waited for, and may come in several records', async () => {
     const bytes = await helloOf('api.example.com')
     for (const cut of [0, 1, 4, 5, 40, bytes.length - 1])

@@ -11,14 +11,16 @@ export type ClientHello =
       readonly encrypted: boolean
     }
 
-const MAX_HELLO = 65_536
+/** Large enough for post-quantum keys and session tickets; every client's fits into a record or two. */
+const MAX_HELLO = 16_384
+const MAX_RECORDS = 16
 
 /** Reads the names in the first TLS message without ending the connection: for tunnels, which stay opaque. */
 export function readClientHello(bytes: Buffer): ClientHello {
   if (bytes.length > 0 && bytes[0] !== 0x16) return { kind: 'not-tls' }
   const message = handshake(bytes)
-  if (message === undefined) return bytes.length > MAX_HELLO ? { kind: 'not-tls' } : { kind: 'incomplete' }
-  if (message[0] !== 1) return { kind: 'not-tls' }
+  if (message === 'incomplete') return { kind: bytes.length > MAX_HELLO ? 'not-tls' : 'incomplete' }
+  if (message === 'malformed' || message[0] !== 1) return { kind: 'not-tls' }
   // Version and random, then three vectors, then the extensions.
   let at = 4 + 2 + 32
   at += 1 + (message[at] ?? 0)
@@ -39,22 +41,26 @@ export function readClientHello(bytes: Buffer): ClientHello {
   return { kind: 'hello', serverName: names.length === 1 ? names[0] : undefined, encrypted }
 }
 
-/** The first handshake message, put together from its records; undefined until all of it is there. */
-function handshake(bytes: Buffer): Buffer | undefined {
+/**
+ * The first handshake message, put together from its records. This is called again with every segment, so its cost is
+ * bounded: a message in thousands of records of one byte is no client's.
+ */
+function handshake(bytes: Buffer): Buffer | 'incomplete' | 'malformed' {
   const parts: Buffer[] = []
   let have = 0
   for (let at = 0; at + 5 <= bytes.length; ) {
     const length = word(bytes, at + 3)
-    if (bytes[at] !== 0x16 || at + 5 + length > bytes.length) return undefined
-    const part = bytes.subarray(at + 5, at + 5 + length)
-    parts.push(part)
-    have += part.length
+    if (bytes[at] !== 0x16 || length === 0 || parts.length === MAX_RECORDS) return 'malformed'
+    if (at + 5 + length > bytes.length) return 'incomplete'
+    parts.push(bytes.subarray(at + 5, at + 5 + length))
+    have += length
     at += 5 + length
     const all = Buffer.concat(parts)
     const needed = have >= 4 ? 4 + all.readUIntBE(1, 3) : Number.POSITIVE_INFINITY
     if (have >= needed) return all.subarray(0, needed)
+    if (have >= 4 && needed > MAX_HELLO) return 'malformed'
   }
-  return undefined
+  return 'incomplete'
 }
 
 /** Exactly one entry of type host_name: a second one would be read by somebody else. */

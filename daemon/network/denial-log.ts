@@ -73,8 +73,10 @@ export class DenialLog {
       this.#published.clear()
     }
     const times = (this.#published.get(key) ?? 0) + 1
+    // The keys are the agent's words: what is not published any more is not remembered either.
+    if (times === 1 && this.#published.size >= MAX_ROWS) return false
     this.#published.set(key, times)
-    return times <= EVENTS_PER_MINUTE && this.#published.size <= MAX_ROWS
+    return times <= EVENTS_PER_MINUTE
   }
 
   rows(): readonly BlockedRow[] {

@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { parseAddress } from './address.ts'
 import { answer, failure, parseQuery, type Question, RCODE, TYPE } from './dns-message.ts'
 import { type Hostname, parseHostname } from './hostname.ts'
+import { listenOn } from './listen-on.ts'
 import type { NameBook } from './name-book.ts'
 import type { NameVerdict } from './name-guard.ts'
 
@@ -16,6 +17,10 @@ export interface DnsParts {
 /** Queries per second that are looked at; the rest get REFUSED. */
 const QUERIES_PER_SECOND = 500
 const MAX_TCP = 64
+/** Of a query by TCP; what fits into no datagram is no query of a name. */
+const MAX_MESSAGE = 1_232
+/** Answers that nobody takes. */
+const MAX_UNSENT = 65_536
 
 /**
  * The name service inside a branch. It resolves nothing: an allowed name has a synthetic address that leads to the
@@ -33,23 +38,27 @@ export class DnsServer {
     this.#parts = parts
   }
 
-  /** Takes descriptors that were opened inside the branch's namespace, and closes them in `close`. */
+  /** Takes descriptors that were opened inside the branch's namespace, at once; `close` closes them. */
   async listen(udp: readonly { family: 4 | 6; fd: number }[], tcp: readonly number[]): Promise<void> {
-    for (const { family, fd } of udp) {
-      const socket = createSocket(family === 4 ? 'udp4' : 'udp6', (message, from) => {
-        const reply = this.#reply(message)
-        // A failed send is a lost datagram; the client asks again.
-        if (reply !== undefined) socket.send(reply, from.port, from.address, () => undefined)
-      })
-      socket.on('error', () => undefined)
-      this.#udp.push(socket)
-      await new Promise<void>((ready) => socket.bind({ fd, exclusive: true }, ready))
-    }
-    for (const fd of tcp) {
+    const servers = tcp.map((fd) => {
       const server = createServer((socket) => this.#serve(socket))
       this.#tcp.push(server)
-      await new Promise<void>((ready) => server.listen({ fd, exclusive: true }, ready))
-    }
+      return listenOn(server, fd)
+    })
+    await Promise.all([...udp.map((one) => this.#bind(one)), ...servers])
+  }
+
+  #bind({ family, fd }: { family: 4 | 6; fd: number }): Promise<void> {
+    const socket = createSocket(family === 4 ? 'udp4' : 'udp6', (message, from) => {
+      const reply = this.#reply(message)
+      // A failed send is a lost datagram; the client asks again.
+      if (reply !== undefined) socket.send(reply, from.port, from.address, () => undefined)
+    })
+    this.#udp.push(socket)
+    return new Promise((ready, failed) => {
+      socket.on('error', failed)
+      socket.bind({ fd, exclusive: true }, ready)
+    })
   }
 
   /** One message at a time, each with its length in front. */
@@ -65,6 +74,7 @@ export class DnsServer {
     let pending = Buffer.alloc(0)
     socket.on('data', (chunk: Buffer) => {
       pending = Buffer.concat([pending, chunk])
+      if (pending.length >= 2 && pending.readUInt16BE(0) > MAX_MESSAGE) return void socket.destroy()
       while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
         const end = 2 + pending.readUInt16BE(0)
         const reply = this.#reply(pending.subarray(2, end))
@@ -73,6 +83,8 @@ export class DnsServer {
         const length = Buffer.alloc(2)
         length.writeUInt16BE(reply.length)
         socket.write(Buffer.concat([length, reply]))
+        if (socket.writableLength > MAX_UNSENT) return void socket.destroy()
+        if (pending.length >= 2 && pending.readUInt16BE(0) > MAX_MESSAGE) return void socket.destroy()
       }
     })
   }

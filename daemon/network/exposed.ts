@@ -3,8 +3,10 @@ import type { NetworkProfile } from '../contract/profile.ts'
 import type { SocketPlace } from '../kernel/netns.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { parseCidr } from './address.ts'
+import { NetworkDenied } from './denial.ts'
 import type { Gate } from './gate.ts'
 import { type Hostname, parseHostname } from './hostname.ts'
+import { listenOn } from './listen-on.ts'
 import type { NameBook } from './name-book.ts'
 import { splice } from './splice.ts'
 
@@ -43,21 +45,33 @@ export class ExposedPorts {
 
   /** `fds` are listening sockets inside the branch, in the order of `exposed`. */
   async listen(exposed: readonly Exposed[], fds: readonly number[]): Promise<void> {
-    for (const [at, fd] of fds.entries()) {
-      const target = exposed[at]
-      if (target === undefined) throw new PuzzledError('internal', 'A listening socket has no exposed place')
-      const server = createServer((socket) => this.#carry(socket, target))
+    const listening = fds.map((fd, at) => {
+      const server = createServer({ allowHalfOpen: true }, (socket) => {
+        const target = exposed[at]
+        if (target === undefined) socket.destroy()
+        else this.#carry(socket, target)
+      })
       this.#servers.push(server)
-      await new Promise<void>((ready) => server.listen({ fd, exclusive: true }, ready))
-    }
+      return listenOn(server, fd)
+    })
+    await Promise.all(listening)
   }
 
   #carry(socket: Socket, { host, place }: Exposed): void {
+    if (this.#sockets.size >= this.#gate.limits.connections) {
+      const denied = new NetworkDenied(503, 'too-many-connections', 'Too many open connections')
+      this.#gate.denied(`exposed ${host.text}:${place.port}`, denied)
+      socket.destroy()
+      return
+    }
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
     socket.on('error', () => socket.destroy())
     this.#gate.upstream.connect({ scheme: 'http', host, port: place.port, allowed: ANYWHERE }).then(
-      (upstream) => splice(this.#gate, socket, upstream, undefined, host.text),
+      (upstream) => {
+        if (socket.destroyed) upstream.destroy()
+        else splice(this.#gate, socket, upstream, undefined, host.text)
+      },
       () => socket.resetAndDestroy(),
     )
   }

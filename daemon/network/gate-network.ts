@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { PuzzledError } from '../lib/errors.ts'
+import { failpoint } from '../lib/failpoint.ts'
 import { UndoStack } from '../lib/undo.ts'
 import { BUNDLE_PATHS, networkEnvironment, RESOLV_CONF } from './agent-view.ts'
 import { BranchAuthority } from './authority.ts'
@@ -69,22 +70,7 @@ async function build(options: NetworkOptions, undo: UndoStack): Promise<BranchNe
     exposed.map((one) => one.place),
   )
   undo.push('close the rules of the namespace', () => netns.release())
-  const proxy = new BranchProxy(gate)
-  undo.push('close the proxy', () => proxy.close())
-  const dns = new DnsServer({
-    names: gate.names,
-    // The profile names exposed hosts itself.
-    check: (host) =>
-      exposed.some((one) => one.host.text === host.text) ? { ok: true } : gate.checkName(host),
-    denied: (name, rule, reason) => log.add('dns', name, rule, reason),
-  })
-  undo.push('close the name service', () => dns.close())
-  const { listeners } = netns
-  await proxy.listen(listeners.explicit, listeners.transparent)
-  await dns.listen(listeners.names.udp, listeners.names.tcp)
-  const ports = new ExposedPorts(gate)
-  undo.push('close the exposed ports', () => ports.close())
-  await ports.listen(exposed, listeners.exposed)
+  const { proxy, dns, ports } = await listenAll(gate, netns, exposed, log, undo)
   const view = await viewOf(authority)
   let closing: Promise<void> | undefined
   return {
@@ -98,6 +84,36 @@ async function build(options: NetworkOptions, undo: UndoStack): Promise<BranchNe
       return closing
     },
   }
+}
+
+/** Every descriptor is handed over before anything is waited for: whatever fails, each is closed by its server. */
+async function listenAll(
+  gate: Gate,
+  netns: AgentNetns,
+  exposed: readonly Exposed[],
+  log: DenialLog,
+  undo: UndoStack,
+): Promise<{ proxy: BranchProxy; dns: DnsServer; ports: ExposedPorts }> {
+  const proxy = new BranchProxy(gate)
+  undo.push('close the proxy', () => proxy.close())
+  const dns = new DnsServer({
+    names: gate.names,
+    // The profile names exposed hosts itself.
+    check: (host) =>
+      exposed.some((one) => one.host.text === host.text) ? { ok: true } : gate.checkName(host),
+    denied: (name, rule, reason) => log.add('dns', name, rule, reason),
+  })
+  undo.push('close the name service', () => dns.close())
+  const ports = new ExposedPorts(gate)
+  undo.push('close the exposed ports', () => ports.close())
+  const { listeners } = netns
+  await Promise.all([
+    proxy.listen(listeners.explicit, listeners.transparent),
+    dns.listen(listeners.names.udp, listeners.names.tcp),
+    ports.listen(exposed, listeners.exposed),
+  ])
+  failpoint('network.listening')
+  return { proxy, dns, ports }
 }
 
 /** First what the agent can reach, then what it reached through it. */

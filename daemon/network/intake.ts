@@ -22,7 +22,8 @@ export async function takeIn(gate: Gate, parsers: Parsers, socket: Socket, arriv
   const subject = `${arrival.via} ${arrival.host?.text ?? socket.localAddress ?? '?'}:${arrival.port}`
   try {
     const first = await firstBytes(socket, gate.limits.handshakeMs)
-    if (first.length === 0) return
+    // It said nothing and will say nothing any more.
+    if (first.length === 0) return void socket.destroy()
     if (first[0] === 0x16) await takeTls(gate, parsers, socket, arrival, first)
     else if (arrival.port === 443) throw new NetworkDenied(400, 'not-tls', 'Port 443 is for TLS')
     else {
@@ -65,7 +66,8 @@ async function takeTls(
     gate.budget.startRequest(rule.matched, host.text)
     const allowed = rule.matched?.addresses ?? []
     const upstream = await gate.upstream.connect({ scheme: 'https', host, port, allowed })
-    splice(gate, socket, upstream, rule.matched, host.text)
+    if (socket.destroyed) upstream.destroy()
+    else splice(gate, socket, upstream, rule.matched, host.text)
     return
   }
   // A mismatch is answered with 421 per request, which says more than a broken handshake.

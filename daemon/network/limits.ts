@@ -26,13 +26,21 @@ export const LIMITS = {
   /** Between two pieces of the answer. */
   responseIdleMs: 300_000,
   /** A body that decides between read and write (GraphQL, JSON-RPC); a larger one is a write. */
-  judgedBodyBytes: 1_048_576,
+  judgedBodyBytes: 131_072,
   /** Response headers of the other end; more gets 502. */
   responseHeaderBytes: 65_536,
   /** Sockets per origin, for one branch only. */
   upstreamSockets: 64,
   /** Of the answer to a replayed request that is kept for people. */
   keptResponseBytes: 65_536,
+  /** Of all those answers together; then the beginning of each is kept. */
+  keptResponsesBytes: 16_777_216,
+  /** Of that answer at all: its status is known, and somebody else must not keep the replay from going on. */
+  drainedResponseBytes: 8_388_608,
+  /** Addresses of one name that are tried, one after the other. */
+  addresses: 8,
+  /** HTTP/2 connections of the agent; each can buffer some megabytes. */
+  sessions: 128,
   /** Streams in one HTTP/2 connection. */
   streams: 128,
 } as const

@@ -8,6 +8,7 @@ import { connectTunnel, refuseRaw } from './connect.ts'
 import { NetworkDenied } from './denial.ts'
 import type { Arrival, Gate } from './gate.ts'
 import { type Parsers, takeIn } from './intake.ts'
+import { listenOn } from './listen-on.ts'
 import { serve } from './serve.ts'
 import { isWebSocket, upgradeWebSocket } from './upgrade.ts'
 
@@ -19,9 +20,14 @@ export class BranchProxy {
   readonly #listeners: Server[] = []
   readonly #sockets = new Set<Duplex>()
   readonly #sessions = new Set<ServerHttp2Session>()
+  /** TLS over a connection that was admitted: not one more. */
+  readonly #inner = new WeakSet<Duplex>()
   #requests = 0
   readonly #parsers: Parsers = {
-    http1: (socket) => void this.#http1.emit('connection', socket),
+    http1: (socket) => {
+      this.#inner.add(socket)
+      this.#http1.emit('connection', socket)
+    },
     http2: (socket) => void this.#http2.emit('connection', socket),
   }
 
@@ -31,20 +37,21 @@ export class BranchProxy {
     this.#http2 = this.#makeHttp2()
   }
 
-  /** Descriptors of listening sockets inside the branch's namespace; they are closed by `close`. */
+  /** Takes descriptors of listening sockets inside the branch's namespace, at once; `close` closes them. */
   async listen(
     explicit: number,
     transparent: readonly { readonly port: number; readonly fd: number }[],
   ): Promise<void> {
-    await new Promise<void>((ready) => this.#http1.listen({ fd: explicit, exclusive: true }, ready))
-    for (const { port, fd } of transparent) {
-      const server = createNetServer((socket) => {
+    const listening = transparent.map(({ port, fd }) => {
+      // Half open: a client that has said everything still wants its answer.
+      const server = createNetServer({ allowHalfOpen: true }, (socket) => {
         if (this.#admit(socket))
           void takeIn(this.#gate, this.#parsers, socket, arrivalAt(this.#gate, socket, port))
       })
       this.#listeners.push(server)
-      await new Promise<void>((ready) => server.listen({ fd, exclusive: true }, ready))
-    }
+      return listenOn(server, fd)
+    })
+    await Promise.all([listenOn(this.#http1, explicit), ...listening])
   }
 
   #makeHttp1(): HttpServer {
@@ -87,8 +94,17 @@ export class BranchProxy {
         maxHeaderListSize: limits.headerBytes,
       },
       maxHeaderListPairs: limits.headerCount,
+      // Megabytes that one connection may hold.
+      maxSessionMemory: 6,
     })
     server.on('session', (session) => {
+      if (this.#sessions.size >= limits.sessions) {
+        const why = 'Too many HTTP/2 connections'
+        this.#gate.denied('connection', new NetworkDenied(503, 'too-many-connections', why))
+        session.on('error', () => undefined)
+        session.destroy()
+        return
+      }
       this.#sessions.add(session)
       session.once('close', () => this.#sessions.delete(session))
       session.on('error', () => session.destroy())
@@ -107,7 +123,7 @@ export class BranchProxy {
 
   /** Connections are counted; what is over the limit is closed at once. */
   #admit(socket: Duplex): boolean {
-    if (this.#sockets.has(socket)) return true
+    if (this.#sockets.has(socket) || this.#inner.has(socket)) return true
     if (this.#sockets.size >= this.#gate.limits.connections) {
       this.#gate.denied(
         'connection',
@@ -132,12 +148,16 @@ export class BranchProxy {
         retryAfter: 1,
       })
       this.#gate.denied('request', denied)
-      to.writeHead(503, { 'retry-after': '1', connection: 'close' }).end()
+      const close = from.httpVersionMajor < 2 ? { connection: 'close' } : {}
+      to.writeHead(503, { 'retry-after': '1', ...close }).end()
       return
     }
     this.#requests++
     try {
       await serve(this.#gate, from, to, proceed)
+    } catch {
+      // Not even the refusal could be written: there is nobody to tell.
+      to.destroy()
     } finally {
       this.#requests--
     }

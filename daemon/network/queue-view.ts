@@ -23,7 +23,10 @@ export interface QueuedRequestView {
 
 const SENSITIVE = /^(authorization|cookie|x-api-key|api-key|private-token|x-amz-security-token)$/
 const SHOWN_BYTES = 16_384
+/** Of a body that is read to be shown: JSON is only indented when all of it is there. */
+export const READ_BYTES = 262_144
 
+/** `body` is its first `READ_BYTES`, or all of it. */
 export function viewOf(one: QueuedRequest, body: Buffer, placeholders: readonly string[]): QueuedRequestView {
   const { request } = one
   const standard = request.port === (request.scheme === 'https' ? 443 : 80)
@@ -39,8 +42,8 @@ export function viewOf(one: QueuedRequest, body: Buffer, placeholders: readonly 
     headers: request.headers.map(([name, value]) => [name, headerText(name, value, placeholders)] as const),
     bytes: request.body.size,
     sha256: requestDigest(request),
-    body: bodyText(body),
-    cut: body.length > SHOWN_BYTES,
+    body: bodyText(body, request.body.size),
+    cut: request.body.size > SHOWN_BYTES,
   }
 }
 
@@ -50,12 +53,23 @@ function headerText(name: string, value: string, placeholders: readonly string[]
   return reference === undefined ? `(${value.length} characters, not shown)` : `credential ${reference}`
 }
 
-function bodyText(body: Buffer): string {
+function bodyText(body: Buffer, size: number): string {
   if (body.length === 0) return ''
-  const text = body.toString('utf8')
-  if (!Buffer.from(text, 'utf8').equals(body) || text.includes('\0'))
-    return `(${body.length} bytes that are no text)`
+  const whole = body.length === size ? body : withoutHalfCharacter(body)
+  const text = whole.toString('utf8')
+  if (!Buffer.from(text, 'utf8').equals(whole) || text.includes('\0'))
+    return `(${size} bytes that are no text)`
   return visible(indented(text).slice(0, SHOWN_BYTES))
+}
+
+/** A cut through a character must not make a text look like none. */
+function withoutHalfCharacter(bytes: Buffer): Buffer {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0
+    if (byte >= 0xc0) return bytes.subarray(0, bytes.length - back)
+    if (byte < 0x80) break
+  }
+  return bytes
 }
 
 function indented(text: string): string {

@@ -146,6 +146,32 @@ describe('the queue', () => {
     await again.close()
   })
 
+  it('holds no more headers and small bodies than memory is meant for', async () => {
+    const limits = { ...DEFAULT_QUEUE_LIMITS, maxHeadBytes: 30_000 }
+    const queue = await RequestQueue.open(dir, limits)
+    const large = { ...HEAD, headers: [['accept', 'x'.repeat(10_000)]] as const }
+    const add = async () => queue.add(large, await queue.spool(chunks('body')))
+    await add()
+    await add()
+    await expect(add()).rejects.toMatchObject({ code: 'queue-full' })
+    expect(queue.usage).toEqual({ requests: 2, bytes: 8 })
+    await queue.close()
+    const again = await RequestQueue.open(dir, limits)
+    await expect((async () => again.add(large, await again.spool(chunks('body'))))()).rejects.toMatchObject({
+      code: 'queue-full',
+    })
+    await again.close()
+  })
+
+  it('reads the beginning of a body for people', async () => {
+    const queue = await RequestQueue.open(dir)
+    const ids = [await addTo(queue, 'small body'), await addTo(queue, Buffer.alloc(100_000, 'y'))]
+    expect((await queue.bodyStart(ids[0] ?? '', 5)).toString()).toBe('small')
+    expect((await queue.bodyStart(ids[1] ?? '', 50_000)).equals(Buffer.alloc(50_000, 'y'))).toBe(true)
+    expect((await queue.bodyStart(ids[1] ?? '', 1e9)).length).toBe(100_000)
+    await queue.close()
+  })
+
   it('removes bodies that no record knows', async () => {
     writeFileSync(join(dir, 'body-left'), 'x')
     await (await RequestQueue.open(dir)).close()

@@ -28,6 +28,8 @@ export interface QueueLimits {
   /** Of all bodies together. */
   readonly maxBytes: number
   readonly maxBodyBytes: number
+  /** Of all records: heads and small bodies, which are in the daemon's memory while the queue is open. */
+  readonly maxHeadBytes?: number
 }
 
 export const DEFAULT_QUEUE_LIMITS: QueueLimits = {
@@ -35,6 +37,8 @@ export const DEFAULT_QUEUE_LIMITS: QueueLimits = {
   maxBytes: 1024 * 1024 * 1024,
   maxBodyBytes: 256 * 1024 * 1024,
 }
+
+const MAX_HEAD_BYTES = 64 * 1024 * 1024
 
 /** Queues that this process has open; other processes are kept out by the lock of the store. */
 const inUse = new Set<string>()
@@ -57,6 +61,7 @@ export class RequestQueue {
   /** Not empty: the log is damaged, the queue only shows what it has. */
   readonly damage: readonly string[]
   #bytes = 0
+  #heads = 0
   #arriving = 0
 
   private constructor(
@@ -71,7 +76,10 @@ export class RequestQueue {
     this.#requests = requests
     this.#log = log
     this.damage = damage
-    for (const one of requests.values()) if (one.state !== 'dropped') this.#bytes += one.request.body.size
+    for (const one of requests.values()) {
+      if (one.state !== 'dropped') this.#bytes += one.request.body.size
+      this.#heads += JSON.stringify(one.request).length
+    }
   }
 
   /** Opens or creates the queue in a directory that only the daemon can reach. */
@@ -146,10 +154,17 @@ export class RequestQueue {
     const hasKey = request.headers.some(([name]) => name.toLowerCase() === 'idempotency-key')
     const key: readonly HeaderPair[] = hasKey ? [] : [['idempotency-key', `puzzled-${id}`]]
     const stored = { ...request, headers: [...request.headers, ...key], body }
+    const head = JSON.stringify(stored).length
+    if (this.#heads + head > (this.#limits.maxHeadBytes ?? MAX_HEAD_BYTES)) {
+      await this.abandon(body)
+      throw new PuzzledError('queue-full', 'The headers and small bodies in the queue are too much')
+    }
     this.#arriving++
+    this.#heads += head
     try {
       await this.#record({ op: 'queued', id, time: now(), request: stored })
     } catch (error) {
+      this.#heads -= head
       await this.abandon(body)
       throw error
     } finally {
@@ -231,6 +246,24 @@ export class RequestQueue {
     const problem = apply(new Map([[id, this.get(id)]]), record)
     if (problem !== undefined) throw new PuzzledError('wrong-state', `The queue's record ${problem}`)
     await this.#record(record)
+  }
+
+  /** Base64 characters of answers that are kept for people. */
+  get answerBytes(): number {
+    return this.list().reduce((sum, { response }) => sum + (response?.body.length ?? 0), 0)
+  }
+
+  /** The beginning of the body, for people: not verified where it is long, because it is verified when it is sent. */
+  async bodyStart(id: string, limit: number): Promise<Buffer> {
+    const { body } = this.get(id).request
+    if (body.file === undefined) return (await this.body(id)).subarray(0, limit)
+    const file = await open(join(this.#directory, body.file), 'r')
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(limit, body.size)), { position: 0 })
+      return buffer.subarray(0, bytesRead)
+    } finally {
+      await file.close()
+    }
   }
 
   /** The body's bytes, verified against the digest that was approved. */

@@ -51,6 +51,11 @@ export class Sender implements ReplayPorts {
     return { host: host.host, allowed: decision.matched?.addresses ?? [] }
   }
 
+  #kept(): number {
+    const { limits, queue } = this.#parts
+    return queue.answerBytes < limits.keptResponsesBytes ? limits.keptResponseBytes : 1_024
+  }
+
   async send(queued: QueuedRequest): Promise<SendOutcome> {
     const { credentials, limits, resolver, ca, queue } = this.#parts
     const { request } = queued
@@ -66,7 +71,7 @@ export class Sender implements ReplayPorts {
     const upstream = new Upstream(resolver, limits, ca)
     try {
       return await new Promise<SendOutcome>((done, failed) => {
-        const reader = new AnswerReader(limits.keptResponseBytes, filled.secrets, done)
+        const reader = new AnswerReader(this.#kept(), limits, filled.secrets, done)
         upstream
           .dispatch(
             {
@@ -89,6 +94,9 @@ export class Sender implements ReplayPorts {
   }
 }
 
+/** What a reader of an answer may keep and take. */
+type AnswerLimits = Pick<NetworkLimits, 'drainedResponseBytes' | 'responseMs'>
+
 /** Collects the beginning of an answer, and knows whether anything had left when it fails. */
 class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #keep: number
@@ -100,8 +108,17 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = []
   #size = 0
 
-  constructor(keep: number, secrets: readonly Secret[], done: (outcome: SendOutcome) => void) {
+  readonly #limits: AnswerLimits
+  #patience: NodeJS.Timeout | undefined
+
+  constructor(
+    keep: number,
+    limits: AnswerLimits,
+    secrets: readonly Secret[],
+    done: (outcome: SendOutcome) => void,
+  ) {
     this.#keep = keep
+    this.#limits = limits
     this.#secrets = secrets
     this.#done = done
   }
@@ -112,23 +129,36 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(
-    _controller: unknown,
+    controller: Dispatcher.DispatchController,
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
     if (status < 200) return
+    this.#patience = setTimeout(() => this.#enough(controller), this.#limits.responseMs)
     this.#status = status
     this.#headers = Object.entries(headers).flatMap(([name, value]) =>
       [value ?? []].flat().map((one) => [name, redactText(one, this.#secrets)] as const),
     )
   }
 
-  onResponseData(_controller: unknown, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#size < this.#keep) this.#chunks.push(chunk)
     this.#size += chunk.length
+    if (this.#size > this.#limits.drainedResponseBytes) this.#enough(controller)
+  }
+
+  /** An answer without end says no more than its status did: it is taken as it is, and the next request can go. */
+  #enough(controller: Dispatcher.DispatchController): void {
+    this.#finish(true)
+    controller.abort(new Error('The answer is longer than anybody needs'))
   }
 
   onResponseEnd(): void {
+    this.#finish(this.#size > this.#keep)
+  }
+
+  #finish(truncated: boolean): void {
+    clearTimeout(this.#patience)
     const whole = Buffer.concat(this.#chunks).subarray(0, this.#keep)
     const shown =
       this.#secrets.length === 0
@@ -138,12 +168,13 @@ class AnswerReader implements Dispatcher.DispatchHandler {
       status: this.#status,
       headers: this.#headers,
       body: shown.toString('base64'),
-      truncated: this.#size > this.#keep,
+      truncated,
     }
     this.#done({ kind: 'answered', response })
   }
 
   onResponseError(_controller: unknown, error: Error): void {
+    clearTimeout(this.#patience)
     const reason = redactText(error.message, this.#secrets)
     this.#done(
       this.#leaving

@@ -2,9 +2,9 @@ import type { Duplex } from 'node:stream'
 import type { Gate } from './gate.ts'
 import type { CompiledRule } from './request-rule.ts'
 
-/** Connects two streams until one ends. Bytes count against the rule's budget; a used-up budget cuts the tunnel. */
+/** Connects two streams until both have ended: what one of them said last arrives, however slowly the other reads. Bytes count against the rule's budget; a used-up budget cuts the tunnel. */
 export function splice(
-  gate: Gate,
+  gate: Pick<Gate, 'budget'> & { readonly limits: Pick<Gate['limits'], 'tunnelIdleMs'> },
   agent: Duplex,
   upstream: Duplex,
   matched: CompiledRule | undefined,
@@ -36,8 +36,13 @@ export function splice(
       to.once('drain', () => from.resume())
     })
     from.once('end', () => to.end())
-    from.once('error', cut)
-    from.once('close', cut)
+    from.on('error', cut)
+    from.once('close', () => {
+      if (!from.readableEnded) cut()
+      // Nobody listens any more to what `to` would answer; it goes when it has taken everything.
+      else if (to.writableFinished) to.destroy()
+      else to.once('finish', () => to.destroy())
+    })
   }
   alive()
   join(agent, upstream, 'out')

@@ -76,12 +76,16 @@ export class Upstream {
   }
 
   /** A plain connection to a judged address, for tunnels and exposed ports. */
-  async connect(destination: Destination): Promise<Socket> {
+  connect(destination: Destination): Promise<Socket> {
+    return this.#connect(destination, true)
+  }
+
+  async #connect(destination: Destination, allowHalfOpen: boolean): Promise<Socket> {
     const addresses = await this.#resolver.resolve(destination.host, destination.allowed)
     let failure: unknown
-    for (const address of addresses) {
+    for (const address of addresses.slice(0, this.#limits.addresses)) {
       try {
-        return await this.#dial(address, destination.port)
+        return await this.#dial(address, destination.port, allowHalfOpen)
       } catch (error) {
         failure = error
       }
@@ -91,7 +95,7 @@ export class Upstream {
 
   /** `ENOTSENT` marks failures before any byte of a request could leave. */
   async #secure(destination: Destination): Promise<Socket> {
-    const socket = await this.connect(destination)
+    const socket = await this.#connect(destination, false)
     socket.setNoDelay(true)
     if (destination.scheme === 'http') return socket
     const { host } = destination
@@ -114,9 +118,9 @@ export class Upstream {
     })
   }
 
-  #dial(address: Address, port: number): Promise<Socket> {
+  #dial(address: Address, port: number, allowHalfOpen: boolean): Promise<Socket> {
     return new Promise((done, failed) => {
-      const socket = netConnect({ host: address.text, port, family: address.family })
+      const socket = netConnect({ host: address.text, port, family: address.family, allowHalfOpen })
       const timer = setTimeout(() => socket.destroy(timeout('connection')), this.#limits.connectMs)
       socket.once('connect', () => {
         clearTimeout(timer)

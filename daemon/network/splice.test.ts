@@ -1,0 +1,71 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { afterEach, expect, it } from 'vitest'
+import { BudgetMeter } from './budget-meter.ts'
+import { LIMITS } from './limits.ts'
+import { splice } from './splice.ts'
+
+const servers: Server[] = []
+afterEach(async () => {
+  for (const server of servers.splice(0)) await new Promise((done) => server.close(done))
+})
+
+async function serve(act: (socket: Socket) => void): Promise<number> {
+  const server = createServer({ allowHalfOpen: true }, act)
+  servers.push(server)
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  return (server.address() as { port: number }).port
+}
+
+/** A place that leads to `behind`, as a tunnel or an exposed port does. */
+const between = (behind: number, allowHalfOpen = true): Promise<number> =>
+  serve((agent) => {
+    const upstream = connect({ port: behind, host: '127.0.0.1', allowHalfOpen })
+    splice({ limits: LIMITS, budget: new BudgetMeter() }, agent, upstream, undefined, 'x')
+  })
+
+it('what the other end said last arrives, however slowly it is read', async () => {
+  const size = 2_000_000
+  const port = await between(await serve((socket) => socket.end(Buffer.alloc(size))), false)
+  const client = connect(port, '127.0.0.1')
+  let read = 0
+  await new Promise<void>((done, failed) => {
+    client.once('readable', () => {
+      const slowly = (): void => {
+        const chunk = client.read(50_000) ?? client.read()
+        read += chunk === null ? 0 : (chunk as Buffer).length
+        if (!client.readableEnded && !client.destroyed) setTimeout(slowly, 2)
+      }
+      setTimeout(slowly, 100)
+    })
+    client.once('end', done)
+    client.once('error', failed)
+  })
+  expect(read).toBe(size)
+})
+
+it('a client that has said everything still gets its answer', async () => {
+  const port = await between(
+    await serve((socket) => {
+      const heard: Buffer[] = []
+      socket.on('data', (chunk: Buffer) => heard.push(chunk))
+      socket.once('end', () => setTimeout(() => socket.end(`heard ${Buffer.concat(heard)}`), 50))
+    }),
+  )
+  const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  client.end('question')
+  const said: Buffer[] = []
+  for await (const chunk of client) said.push(chunk as Buffer)
+  expect(Buffer.concat(said).toString()).toBe('heard question')
+})
+
+it('an end that breaks off takes the other with it', async () => {
+  const port = await between(await serve((socket) => setTimeout(() => socket.resetAndDestroy(), 50)))
+  const client = connect(port, '127.0.0.1')
+  const agentSide = new Promise<string>((done) => {
+    client.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? ''))
+    client.once('close', () => done('closed'))
+  })
+  client.write('x')
+  client.resume()
+  expect(await agentSide).toMatch(/closed|ECONNRESET/)
+})
