@@ -17,9 +17,10 @@ const TABLE: Readonly<Record<string, readonly string[]>> = {
   audit: ['contract', 'lib'],
   metrics: ['contract', 'lib'],
   agent: ['contract', 'lib', 'kernel', 'features'],
+  prove: ['contract', 'lib', 'kernel', 'features', 'agent'],
   api: ['contract', 'lib', 'kernel', 'features', 'agent'],
   /** Files directly in daemon/: the composition roots. */
-  root: ['contract', 'lib', 'kernel', 'features', 'agent', 'api'],
+  root: ['contract', 'lib', 'kernel', 'features', 'agent', 'api', 'prove'],
   ctl: ['contract', 'lib'],
 }
 

@@ -1,18 +1,23 @@
 import { readFileSync } from 'node:fs'
-import type { SpawnOp } from '../../daemon/contract/spawn.ts'
-import { _LINUX_CAPABILITY_VERSION_3 } from '../../daemon/kernel/uapi/index.ts'
-import { undumpableOp } from '../../daemon/sandbox/caps-plan.ts'
-import { type PlanInput, type SpawnPlan, spawnPlan } from '../../daemon/sandbox/spawn-plan.ts'
+import type { SpawnOp } from '../contract/spawn.ts'
+import { _LINUX_CAPABILITY_VERSION_3 } from '../kernel/uapi/index.ts'
+import { undumpableOp } from '../sandbox/caps-plan.ts'
+import { type PlanInput, type SpawnPlan, spawnPlan } from '../sandbox/spawn-plan.ts'
 
 /** What can be left out of a start, one at a time. */
 export const LAYERS = ['mounts', 'landlock', 'seccomp', 'capabilities', 'processes', 'network'] as const
 export type Layer = (typeof LAYERS)[number]
 
-/** A planner that leaves these layers out. The tries go as well: they would refuse to start such an agent. */
+export type Planner = (input: PlanInput) => SpawnPlan
+
+/**
+ * A planner that leaves these layers out. The tries go as well: they would refuse to start such an agent. Nothing but
+ * `puzzlectl prove` and the layer test have it, and all that they start with it is the program of `native/attack.c`.
+ */
 export const without =
-  (layers: readonly Layer[]) =>
-  (input: PlanInput): SpawnPlan => {
-    const plan = spawnPlan(input)
+  (layers: readonly Layer[], planner: Planner = spawnPlan): Planner =>
+  (input) => {
+    const plan = planner(input)
     const off = new Set<string>(layers)
     return {
       ...plan,
