@@ -44,3 +44,23 @@ export const AUDIT: Verb = {
     },
   ],
 }
+
+export const METRICS: Verb = {
+  name: 'metrics',
+  group: 'Look',
+  summary: 'print what the daemon counts (OpenMetrics)',
+  options: [['--socket <path>', 'its socket (default: metrics.sock in the runtime directory)']],
+  load: () => import('./commands/metrics.ts'),
+}
+
+export const PROVE: Verb = {
+  name: 'prove',
+  group: 'System',
+  summary: 'attack this machine from disposable branches; say what stops each attack (exit 1: nothing does)',
+  options: [
+    ['--report <file>', 'also write a signed report'],
+    ['--verify <file>', 'check the signature of a report and show it, without any attack'],
+    ['--key <file>', 'public key of the report (default: the one of the store)'],
+  ],
+  load: () => import('./commands/prove.ts'),
+}

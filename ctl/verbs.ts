@@ -1,4 +1,4 @@
-import { AUDIT } from './audit-verbs.ts'
+import { AUDIT, METRICS, PROVE } from './audit-verbs.ts'
 import { NET, QUEUE } from './queue-verbs.ts'
 import type { Verb } from './verb.ts'
 
@@ -105,13 +105,7 @@ export const VERBS: readonly Verb[] = [
     options: [['--branch <id>', 'only of this branch']],
     load: () => import('./commands/events.ts'),
   },
-  {
-    name: 'metrics',
-    group: 'Look',
-    summary: 'print what the daemon counts (OpenMetrics)',
-    options: [['--socket <path>', 'its socket (default: metrics.sock in the runtime directory)']],
-    load: () => import('./commands/metrics.ts'),
-  },
+  METRICS,
   {
     name: 'review',
     group: 'Decide',
@@ -298,6 +292,7 @@ export const VERBS: readonly Verb[] = [
   },
   QUEUE,
   NET,
+  PROVE,
   {
     name: 'gc',
     group: 'System',

@@ -1,7 +1,7 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { EXPORT_FORMATS, exportLine } from './audit/export.ts'
+import { keyOf } from './audit/key-file.ts'
 import { type InclusionProof, proveInclusion } from './audit/prove.ts'
 import { type AuditRecord, decodeRecord } from './audit/record.ts'
 import { linesOf, listSegments } from './audit/segments.ts'
@@ -36,17 +36,6 @@ export function openAudit(stateDir: string | null): AuditReader {
     export: (format, version) => exported(directory, format, version),
     trace: (branch) => traced(directory, branch),
     publicKey: () => readable(readFile(join(directory, 'audit.pub'), 'utf8')),
-  }
-}
-
-async function keyOf(path: string): Promise<KeyObject> {
-  try {
-    return createPublicKey(await readFile(path, 'utf8'))
-  } catch (cause) {
-    throw new PuzzledError('usage', `Cannot read a public key from "${path}"`, {
-      cause,
-      hint: 'puzzlectl audit key prints it.',
-    })
   }
 }
 

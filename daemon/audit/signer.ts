@@ -21,7 +21,12 @@ export class HeadSigner {
   }
 
   sign(size: number, root: Uint8Array): string {
-    return sign(null, headBytes(size, root), this.#key).toString('base64')
+    return this.signBytes(headBytes(size, root))
+  }
+
+  /** Whatever is signed begins with the name of its kind, so that no signature can stand for something else. */
+  signBytes(bytes: Uint8Array): string {
+    return sign(null, bytes, this.#key).toString('base64')
   }
 }
 

@@ -1,0 +1,15 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { PuzzledError } from '../lib/errors.ts'
+
+/** A public key that an auditor kept elsewhere. */
+export async function keyOf(path: string): Promise<KeyObject> {
+  try {
+    return createPublicKey(await readFile(path, 'utf8'))
+  } catch (cause) {
+    throw new PuzzledError('usage', `Cannot read a public key from "${path}"`, {
+      cause,
+      hint: 'puzzlectl audit key prints it.',
+    })
+  }
+}

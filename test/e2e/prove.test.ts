@@ -1,0 +1,62 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { needs, root } from '../tier/needs.ts'
+import { type Workplace, workplace } from './cli.ts'
+
+const check = needs(root)
+const PROGRAM = new URL('../../dist/puzzlectl.js', import.meta.url).pathname
+let here: Workplace
+beforeAll(() => {
+  here = workplace()
+})
+afterAll(() => here.remove())
+
+interface Proof {
+  held: boolean
+  attacks: { attack: string; outcome: string; stoppedBy: string[]; control: string }[]
+  checks: { check: string; outcome: string }[]
+  notVerified: { what: string; why: string }[]
+}
+
+const rooms = (): string[] =>
+  ['/var/lib', '/var/tmp'].flatMap((place) =>
+    readdirSync(place).filter((name) => name.startsWith('puzzled-prove-')),
+  )
+
+describe('puzzlectl prove', () => {
+  check('proves this host, signs what it found, and leaves nothing', async () => {
+    const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+    const before = rooms()
+    const report = join(here.project, 'report.json')
+    const ran = await here.puzzlectl('prove', '--json', '--report', report)
+    expect([ran.status, ran.err]).toEqual([0, ''])
+    const proof = JSON.parse(ran.out) as Proof
+    expect(proof.held).toBe(true)
+    expect(proof.attacks.length).toBe(12)
+    for (const { attack, outcome, control, stoppedBy } of proof.attacks)
+      expect([attack, outcome, control, stoppedBy.length > 0]).toEqual([attack, 'stopped', 'OK', true])
+    // What is not verified is told by name, not left out.
+    const unverified = proof.checks.filter(({ outcome }) => outcome !== 'stopped')
+    expect(unverified.every(({ outcome }) => outcome === 'not-verified')).toBe(true)
+    expect(proof.notVerified.length).toBeGreaterThanOrEqual(unverified.length)
+    expect(rooms()).toEqual(before)
+    expect(readFileSync('/proc/self/mountinfo', 'utf8')).toBe(mounts)
+
+    const shown = await here.puzzlectl('prove', '--verify', report)
+    expect([shown.status, shown.out]).toEqual([0, expect.stringContaining('The signature is good.')])
+    const forged = JSON.parse(readFileSync(report, 'utf8')) as { payload: string }
+    const payload = Buffer.from(forged.payload, 'base64').toString().replace('stopped', 'escaped')
+    writeFileSync(report, JSON.stringify({ ...forged, payload: Buffer.from(payload).toString('base64') }))
+    const refused = await here.puzzlectl('prove', '--verify', report)
+    expect([refused.status, refused.err]).toEqual([74, expect.stringContaining('signature')])
+    // A report is never overwritten.
+    expect((await here.puzzlectl('prove', '--report', report)).status).toBe(2)
+  })
+
+  check('is for root', () => {
+    const other = ['--reuid=65534', '--regid=65534', '--clear-groups', process.execPath, PROGRAM, 'prove']
+    expect(() => execFileSync('setpriv', other, { stdio: 'pipe' })).toThrow(/needs root/)
+  })
+})
