@@ -5,6 +5,9 @@ import { Machine } from './machine.mjs'
 
 /** What the guest's script prints: first the verdict on what it found, then that it has begun to change things. */
 const WORKING = /^working$/m
+/** QEMU's own failure, before the guest touched the disk: the round is run again, and told. */
+const EMULATOR = /QEMU ended with SIG/
+const MAX_ABORTED = 5
 const VERIFIED = /^verified: (.*)$/m
 
 /** Runs the rounds and prints the totals; answers the exit status. */
@@ -12,8 +15,17 @@ export async function powerCuts(options, dir, rounds) {
   const data = dataDisk(dir, options.cache)
   const seen = new Map()
   let failed = 0
+  let aborted = 0
   for (let round = 1; round <= rounds && failed === 0; round++) {
     const result = await cutOnce({ ...options, data })
+    if (result.output === '' && EMULATOR.test(result.report) && aborted < MAX_ABORTED) {
+      aborted++
+      round--
+      console.log(
+        `the emulator ended by itself before the guest began: ${result.report.trim().split('\n').at(-1)}`,
+      )
+      continue
+    }
     const verdict = VERIFIED.exec(result.output)?.[1]
     if (verdict === undefined || !result.cut) {
       failed++
