@@ -1,9 +1,11 @@
 import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { KernelDisk } from '../../daemon/branch/kernel-disk.ts'
 import { selectChanges } from '../../daemon/branch/select.ts'
+import { O, openat, openRoot, withFd } from '../../daemon/kernel/paths.ts'
+import { getXattr, setXattr } from '../../daemon/kernel/xattr.ts'
 import { root } from '../tier/needs.ts'
 import { CommitGround, describeTree, NO_HOOKS, sh } from './commit-ground.ts'
 import { FILESYSTEMS, missingFor } from './filesystems.ts'
@@ -208,24 +210,46 @@ describe.skipIf(root)('rights', () => {
   })
 
   it('do not let setuid, setgid and capabilities land, and say so', async () => {
-    sh('echo x > was; chmod 4755 was; mkdir g; chmod 2775 g', ground.base)
+    sh('echo x > was; chmod 4755 was; mkdir g; chmod 2775 g; echo x > had', ground.base)
+    giveCapability(join(ground.base, 'had'))
     const branch = await ground.fork()
     ground.work(branch, (view) => {
       sh(
         'cp /bin/true su; chmod 6755 su; touch g/file; chmod 4755 was; touch was; mkdir sg; chmod 2755 sg',
         view,
       )
-      sh(
-        'cp /bin/true cap; (setcap cap_net_raw+ep cap || /sbin/setcap cap_net_raw+ep cap) 2>&1 || true',
-        view,
-      )
+      sh('cp /bin/true cap; echo x > had', view)
+      for (const name of ['cap', 'had']) giveCapability(join(view, name))
     })
     const landed = await ground.commit(branch)
     expect(statSync(join(ground.base, 'su')).mode & 0o7000).toBe(0)
     expect(statSync(join(ground.base, 'sg')).mode & 0o7000).toBe(0)
     expect(statSync(join(ground.base, 'g')).mode & 0o7000).toBe(0o2000)
     expect(statSync(join(ground.base, 'was')).mode & 0o7000).toBe(0o4000)
-    expect(landed.warnings.filter(({ path }) => path === 'su')).toHaveLength(2)
+    expect(capabilities(join(ground.base, 'cap'))).toBeUndefined()
+    // The same capability on the same content was there before.
+    expect(capabilities(join(ground.base, 'had'))).toEqual(CAPABILITY)
+    expect(landed.warnings.map(({ path, message }) => `${path}: ${message}`).sort()).toEqual([
+      'cap: file capabilities were removed',
+      'sg: the setgid bit was removed',
+      'su: the setgid bit was removed',
+      'su: the setuid bit was removed',
+    ])
+  })
+
+  it('do not reach the other names of a file: each keeps what it had, with a warning', async () => {
+    sh('echo one > f; ln f g; ln f h; mkdir d; ln f d/i; echo m > m; ln m n', ground.base)
+    const branch = await ground.fork()
+    ground.work(branch, (view) => sh('echo agent >> f; chmod 600 m', view))
+    const landed = await ground.commit(branch)
+    const other = (links: number): string =>
+      `${links} other hard link${links === 1 ? ' keeps its' : 's keep their'}`
+    expect(landed.warnings).toEqual([
+      { path: 'f', message: `${other(3)} old content` },
+      { path: 'm', message: `${other(1)} old content` },
+    ])
+    expect(sh('cat f g h d/i', ground.base)).toBe('one\nagent\none\none\none\n')
+    expect(sh('stat -c %a m n', ground.base)).toBe('600\n644\n')
   })
 
   it('let setuid land where the profile says so', async () => {
@@ -236,6 +260,17 @@ describe.skipIf(root)('rights', () => {
     expect(statSync(join(ground.base, 'su')).mode & 0o7000).toBe(0o4000)
   })
 })
+
+/** cap_net_raw=ep as the kernel stores it: revision 2 with the effective bit. */
+const CAPABILITY = Buffer.from('0100000200200000000000000000000000000000', 'hex')
+const giveCapability = (path: string): void =>
+  withFd(openRoot(dirname(path)), (dir) =>
+    withFd(openat(dir, basename(path), O.RDONLY), (fd) => setXattr(fd, 'security.capability', CAPABILITY)),
+  )
+const capabilities = (path: string): Uint8Array | undefined =>
+  withFd(openRoot(dirname(path)), (dir) =>
+    getXattr({ dir, name: Buffer.from(basename(path)) }, 'security.capability'),
+  )
 
 describe.skipIf(root)('a part', () => {
   const ground = new CommitGround()
