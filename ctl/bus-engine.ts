@@ -1,11 +1,9 @@
-import { connect as connectSocket, type Socket } from 'node:net'
 import type { AgentExit, BranchRecord, Grant } from '../daemon/contract/branch.ts'
 import {
   BRANCH,
   BUS_NAME,
   type BusInterface,
   MANAGER,
-  MANAGER_INTERFACE,
   MANAGER_PATH,
   signatureOf,
 } from '../daemon/contract/bus.ts'
@@ -14,8 +12,11 @@ import type { Changeset } from '../daemon/contract/changeset.ts'
 import type {
   AgentSession,
   ApprovalRequest,
+  Attachment,
   BranchSummary,
   CollectResult,
+  CommandRequest,
+  CommandSession,
   ContentPair,
   ContentSide,
   CreateRequest,
@@ -23,6 +24,7 @@ import type {
   EventFilter,
   NetTestAnswer,
   Outcome,
+  OutputPart,
   QueueAction,
   QueuedView,
   QueueEdit,
@@ -30,6 +32,7 @@ import type {
   RebaseChoices,
   RunRequest,
   Selection,
+  SessionStreams,
   SignalResult,
 } from '../daemon/contract/engine.ts'
 import { ERRORS, type ErrorCode } from '../daemon/contract/errors.ts'
@@ -39,6 +42,8 @@ import type { BudgetKind } from '../daemon/contract/profile.ts'
 import { isTerminal } from '../daemon/contract/states.ts'
 import { type BusConnection, BusError } from '../daemon/lib/bus-connection.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
+import { EventWatch, OWNER_MATCH } from './event-watch.ts'
+import { SessionClient } from './session-client.ts'
 
 const NO_SELECTION: Selection = { only: [], except: [] }
 
@@ -77,14 +82,14 @@ export class BusEngine implements Engine {
     try {
       const [path, socket, grants] = await this.#manager('Run', [toEntries(asked)])
       const id = String(path).split('/').at(-1) ?? ''
-      const stream = socket === '' ? null : await openSocket(String(socket))
+      const client = socket === '' ? null : await SessionClient.open(String(socket), true)
       return {
         id,
         grants: (grants as unknown[]).map((grant) => fromVariant(grant) as Grant),
-        ...(stream === null ? {} : { input: stream, output: stream }),
+        ...streamsOf(client, request.stdio),
         exited: this.#exit(id, watch),
-        resize: (columns, rows) =>
-          void this.#branchCall(String(path), 'Resize', [columns, rows]).catch(() => undefined),
+        resize: (columns, rows) => client?.resize(columns, rows),
+        release: () => client?.close(),
       }
     } catch (error) {
       watch.stop()
@@ -113,6 +118,33 @@ export class BusEngine implements Engine {
 
   async content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {
     return this.#structured<ContentPair>(id, 'Content', [base, Buffer.from(path), limit])
+  }
+
+  async output(id: string, cursor: number, limit: number): Promise<OutputPart> {
+    return this.#structured<OutputPart>(id, 'Output', [cursor, limit])
+  }
+
+  async exec(id: string, request: CommandRequest): Promise<CommandSession> {
+    const [socket] = await this.#branchCall(await this.#path(id), 'Exec', [toEntries(request)])
+    const client = await SessionClient.open(String(socket), true)
+    return {
+      ...streamsOf(client, request.stdio),
+      exited: client.exited,
+      resize: (columns, rows) => client.resize(columns, rows),
+      signal: (name) => client.signal(name),
+    }
+  }
+
+  async attach(id: string): Promise<Attachment> {
+    const [socket, terminal] = await this.#branchCall(await this.#path(id), 'Attach', [])
+    const client = await SessionClient.open(String(socket), false)
+    return {
+      ...streamsOf(client, terminal === true ? TERMINAL : PIPES),
+      exited: client.exited,
+      terminal: terminal === true,
+      resize: (columns, rows) => client.resize(columns, rows),
+      detach: () => client.close(),
+    }
   }
 
   async review(id: string): Promise<Outcome> {
@@ -268,66 +300,21 @@ export class BusEngine implements Engine {
   }
 }
 
+const PIPES = { kind: 'pipes' } as const
+const TERMINAL = { kind: 'pty', inherit: [null, null, null] } as const
+
+/** Descriptors that the daemon was handed have no stream here; a terminal has one for both outputs. */
+function streamsOf(
+  client: SessionClient | null,
+  stdio: { kind: 'pipes' | 'inherit' } | { kind: 'pty'; inherit: readonly (number | null)[] },
+): Partial<SessionStreams> {
+  if (client === null || stdio.kind === 'inherit') return {}
+  if (stdio.kind === 'pipes') return { input: client.input, output: client.output, errors: client.errors }
+  return { input: client.input, output: client.output }
+}
+
 const BUS = 'org.freedesktop.DBus'
 const PING = { path: MANAGER_PATH, interface: `${BUS}.Peer`, member: 'Ping' } as const
-const OWNER_MATCH = `type='signal',sender='${BUS}',interface='${BUS}',member='NameOwnerChanged',arg0='${BUS_NAME}'`
-
-/** Events as they arrive, from the moment of construction on. Only the daemon is believed: anybody can send a signal. */
-class EventWatch {
-  readonly #waiting: PuzzledEvent[] = []
-  readonly #remove: () => void
-  #wake: (() => void) | undefined
-  #stopped = false
-  #gone = false
-
-  constructor(connection: BusConnection, daemon: string) {
-    this.#remove = connection.onSignal((message) => {
-      if (message.sender === BUS && message.member === 'NameOwnerChanged')
-        this.#lose(message.body ?? [], daemon)
-      if (message.sender !== daemon || message.interface !== MANAGER_INTERFACE || message.member !== 'Event')
-        return
-      this.#waiting.push(fromEntries(message.body?.[0] as [string, unknown][]) as unknown as PuzzledEvent)
-      this.#wake?.()
-    })
-    connection.onClose(() => this.#lose([BUS_NAME, daemon], daemon))
-  }
-
-  /** The next event, or undefined after `stop`. A daemon that went away sends none any more. */
-  async next(): Promise<PuzzledEvent | undefined> {
-    while (!this.#stopped && !this.#gone && this.#waiting.length === 0)
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    const event = this.#waiting.shift()
-    if (event !== undefined || this.#stopped) return event
-    throw new PuzzledError('bus-gone', 'The daemon or its bus went away', {
-      hint: 'What agents wrote is kept; once it runs again: puzzlectl ls',
-    })
-  }
-
-  #lose([name, owner]: readonly unknown[], daemon: string): void {
-    if (name !== BUS_NAME || owner !== daemon) return
-    this.#gone = true
-    this.#wake?.()
-  }
-
-  async *stream(): AsyncGenerator<PuzzledEvent> {
-    for (let event = await this.next(); event !== undefined; event = await this.next()) yield event
-  }
-
-  readonly stop = (): void => {
-    this.#stopped = true
-    this.#remove()
-    this.#wake?.()
-  }
-}
-
-function openSocket(path: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connectSocket(path, () => resolve(socket))
-    socket.once('error', reject)
-  })
-}
 
 const CODES = new Map<string, ErrorCode>(
   Object.entries(ERRORS).map(([code, { bus }]) => [`org.puzzled1.Error.${bus}`, code as ErrorCode]),

@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from 'commander'
-import type { Engine } from '../daemon/contract/engine.ts'
+import type { Engine, EngineReader } from '../daemon/contract/engine.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
-import { connectEngine } from './engine.ts'
+import { connectEngine, connectReader } from './engine.ts'
 import { errorJson, errorStatus, errorText } from './render/error.ts'
 import { paintFor, write } from './terminal.ts'
 import { COMMON_OPTIONS, type OptionValues, type Verb, type VerbContext } from './verb.ts'
@@ -80,6 +80,7 @@ async function runVerb(verb: Verb, args: readonly string[], options: OptionValue
   const json = options.json === true
   const stateDir = typeof options.stateDir === 'string' ? options.stateDir : null
   let engine: Promise<Engine> | undefined
+  let reader: Promise<EngineReader> | undefined
   const context: VerbContext = {
     json,
     stateDir,
@@ -88,6 +89,10 @@ async function runVerb(verb: Verb, args: readonly string[], options: OptionValue
     engine: () => {
       engine ??= connectEngine(stateDir)
       return engine
+    },
+    reader: () => {
+      reader ??= connectReader(stateDir)
+      return reader
     },
     print: (text) => write(process.stdout, text),
     printError: (text) => write(process.stderr, text),
@@ -99,7 +104,7 @@ async function runVerb(verb: Verb, args: readonly string[], options: OptionValue
     await report(context, error)
     return errorStatus(error)
   } finally {
-    await closeQuietly(context, engine)
+    await closeQuietly(context, engine ?? reader)
   }
 }
 
@@ -109,7 +114,7 @@ async function report(context: VerbContext, error: unknown): Promise<void> {
 }
 
 /** An engine that never came up was reported already; one that cannot close is reported here. */
-async function closeQuietly(context: VerbContext, engine: Promise<Engine> | undefined): Promise<void> {
+async function closeQuietly(context: VerbContext, engine: Promise<EngineReader> | undefined): Promise<void> {
   const open = await engine?.catch(() => undefined)
   try {
     await open?.close()

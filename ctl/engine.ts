@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
-import type { Engine } from '../daemon/contract/engine.ts'
+import type { Engine, EngineReader } from '../daemon/contract/engine.ts'
+import { PuzzledError } from '../daemon/lib/errors.ts'
 import { requester } from './requester.ts'
 
 /**
@@ -11,6 +12,17 @@ export async function connectEngine(stateDir: string | null): Promise<Engine> {
   if (daemon !== null) return daemon
   const { openEmbedded } = await import('../daemon/embedded.ts')
   return openEmbedded({ stateDir, requester: requester() })
+}
+
+/** For verbs that only look: they also work while another process uses the store. */
+export async function connectReader(stateDir: string | null): Promise<EngineReader> {
+  try {
+    return await connectEngine(stateDir)
+  } catch (error) {
+    if (!(error instanceof PuzzledError) || error.code !== 'state-locked') throw error
+    const { openReader } = await import('../daemon/reading.ts')
+    return openReader(stateDir)
+  }
 }
 
 const DEFAULT_SOCKET = '/run/dbus/system_bus_socket'

@@ -1,11 +1,13 @@
 // pure
-import type { Engine } from '../daemon/contract/engine.ts'
+import type { Engine, EngineReader } from '../daemon/contract/engine.ts'
 import type { Paint } from './render/paint.ts'
 
 /** What a verb gets besides its own arguments. */
 export interface VerbContext {
   /** Connects on first use; the command line closes it. */
   engine(): Promise<Engine>
+  /** The same for verbs that only look. */
+  reader(): Promise<EngineReader>
   readonly json: boolean
   readonly paint: Paint
   readonly paintErrors: Paint

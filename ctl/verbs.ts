@@ -23,6 +23,7 @@ export const VERBS: readonly Verb[] = [
       ['--env <name[=value]>', 'pass or set a variable', 'repeat'],
       ['--budget <kind=value>', 'a lower limit: wall=10m, memory=2G, pids=100, …', 'repeat'],
       ['--detach', 'return as soon as the command runs (needs the daemon)'],
+      ['--tty', 'with --detach: give it a terminal, to attach to later'],
     ],
     load: () => import('./commands/run.ts'),
   },
@@ -37,6 +38,36 @@ export const VERBS: readonly Verb[] = [
       ['--profile <name|file>', 'what the command may do (default: standard)'],
     ],
     load: () => import('./commands/explain.ts'),
+  },
+  {
+    name: 'exec',
+    group: 'Run',
+    args: '<id> <command...>',
+    summary: 'run a command in a branch: beside its agent, or in its place where none runs',
+    options: [
+      ['--cwd <dir>', 'where (default: where the agent was started)'],
+      ['--env <name[=value]>', 'pass or set a variable', 'repeat'],
+      ['--timeout <time>', 'kill it after 30s, 10m, 2h (exit 124)'],
+    ],
+    load: () => import('./commands/exec.ts'),
+  },
+  {
+    name: 'shell',
+    group: 'Run',
+    args: '<id>',
+    summary: 'an interactive shell in a branch, under the locks of its agent',
+    options: [
+      ['--cwd <dir>', 'where (default: where the agent was started)'],
+      ['--env <name[=value]>', 'pass or set a variable', 'repeat'],
+    ],
+    load: () => import('./commands/shell.ts'),
+  },
+  {
+    name: 'attach',
+    group: 'Run',
+    args: '<id>',
+    summary: 'see what a running agent shows and type to it; Ctrl-] three times lets go',
+    load: () => import('./commands/attach.ts'),
   },
   {
     name: 'wait',
@@ -97,6 +128,18 @@ export const VERBS: readonly Verb[] = [
       ['--name-only', 'only the paths'],
     ],
     load: () => import('./commands/diff.ts'),
+  },
+  {
+    name: 'logs',
+    group: 'Look',
+    args: '<id>',
+    summary: 'what the agent of a branch wrote, while it runs and afterwards',
+    options: [
+      ['-f, --follow', 'go on until it ends'],
+      ['-n, --tail <lines>', 'only the last lines'],
+      ['--raw', 'send its control characters to the terminal'],
+    ],
+    load: () => import('./commands/logs.ts'),
   },
   {
     name: 'events',

@@ -8,6 +8,7 @@ import type { Auditor, Budgeting, Gate, Ports, RunningAgent } from './agent/port
 import { AuditLog } from './audit/log.ts'
 import { WorkerCommitter } from './branch/committer.ts'
 import { LayerDiffer } from './branch/diff.ts'
+import { FileOutputLogs } from './branch/output-log.ts'
 import { OverlayLayers } from './branch/overlay.ts'
 import { WorkerRebaser } from './branch/rebaser.ts'
 import { BranchSpace, type SpaceReader } from './branch/space.ts'
@@ -123,6 +124,7 @@ async function construct(
     launcher: withNetwork(launcher, network, complain),
     budgets: budgeting(canAsk, network, space),
     outbox: network,
+    outputs: new FileOutputLogs((id) => files.directory(id), now),
     audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
     events,
     profiles: canAsk ? DAEMON_PROFILES : { resolve: resolveProfile },
@@ -247,6 +249,8 @@ const delegate = (agent: Awaited<ReturnType<Launcher['start']>>): RunningAgent =
   thaw: () => agent.thaw(),
   readings: () => agent.readings(),
   extend: (kind, limit) => agent.extend(kind, limit),
+  exec: (request) => agent.exec(request),
+  attach: () => agent.attach(),
   ...(agent.resize === undefined ? {} : { resize: agent.resize }),
   ...(agent.input === undefined ? {} : { input: agent.input }),
   ...(agent.output === undefined ? {} : { output: agent.output }),

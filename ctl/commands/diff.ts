@@ -1,5 +1,5 @@
 import { type Change, type Changeset, isEcho } from '../../daemon/contract/changeset.ts'
-import type { Engine } from '../../daemon/contract/engine.ts'
+import type { EngineReader } from '../../daemon/contract/engine.ts'
 import { jsonText } from '../json.ts'
 import { openPager } from '../pager.ts'
 import { changesText } from '../render/banner.ts'
@@ -10,7 +10,7 @@ import { flagOption, type VerbContext, type VerbRun } from '../verb.ts'
 const SHOWN_BYTES = 1 << 20
 
 export const run: VerbRun = async (context, [id = ''], options) => {
-  const engine = await context.engine()
+  const engine = await context.reader()
   const whole = await engine.changes(id)
   if (context.json) {
     await context.print(jsonText(changesetJson(whole)))
@@ -43,7 +43,7 @@ async function printStat(print: Print, changeset: Changeset, { paint }: VerbCont
 
 async function printPatch(
   print: Print,
-  engine: Engine,
+  engine: EngineReader,
   id: string,
   changeset: Changeset,
   { paint }: VerbContext,
@@ -57,7 +57,7 @@ async function printPatch(
 }
 
 async function patchOf(
-  engine: Engine,
+  engine: EngineReader,
   id: string,
   changeset: Changeset,
   change: Change,

@@ -4,7 +4,7 @@ import { branchTable } from '../render/branches.ts'
 import { flagOption, type VerbRun } from '../verb.ts'
 
 export const run: VerbRun = async (context, _args, options) => {
-  const engine = await context.engine()
+  const engine = await context.reader()
   const all = await engine.list()
   const branches = flagOption(options, 'all') ? all : all.filter((branch) => !isTerminal(branch.state))
   if (context.json) await context.print(jsonText(branches))

@@ -1,26 +1,32 @@
 import type { Outcome, RunRequest } from '../../daemon/contract/engine.ts'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { parseBudgets } from '../budget-option.ts'
+import { connectDaemon } from '../engine.ts'
+import { askedEnvironment, ownEnvironment } from '../environment-option.ts'
 import { jsonText } from '../json.ts'
 import { bannerText } from '../render/banner.ts'
 import { errorText } from '../render/error.ts'
 import { runStatus } from '../render/exit-status.ts'
 import { requester } from '../requester.ts'
-import { forwardSignals, relay, sessionStdio } from '../stdio.ts'
-import { flagOption, listOption, type OptionValues, textOption, type VerbRun } from '../verb.ts'
+import { forwardSignals, relay, sessionStdio, unattendedTerminal } from '../stdio.ts'
+import {
+  flagOption,
+  listOption,
+  type OptionValues,
+  textOption,
+  type VerbContext,
+  type VerbRun,
+} from '../verb.ts'
 
 export const run: VerbRun = async (context, command, options) => {
   const request = requestOf(command, options)
+  if (flagOption(options, 'detach')) return runDetached(context, request)
   const engine = await context.engine()
   const session = await engine.run(request)
-  if (flagOption(options, 'detach')) {
-    await context.print(context.json ? jsonText({ branch: session.id }) : `${session.id}\n`)
-    return 0
-  }
   const outcome: Outcome = await forwardSignals(
     (name) => engine.signal(session.id, name),
     async () => {
-      await relay(session)
+      await relay(session, { terminal: request.stdio.kind === 'pty' })
       return engine.finish(session.id)
     },
     (error) => void context.printError(errorText(error, context.paintErrors)),
@@ -30,12 +36,36 @@ export const run: VerbRun = async (context, command, options) => {
   return runStatus(outcome, request.afterwards)
 }
 
+/** Somebody must hold the agent when this process has ended, and that is the daemon. */
+async function runDetached(context: VerbContext, request: RunRequest): Promise<number> {
+  const daemon = context.stateDir === null ? await connectDaemon() : null
+  if (daemon === null)
+    throw new PuzzledError('usage', '--detach needs the daemon, and none answers on the bus', {
+      hint: 'sudo puzzlectl daemon install',
+    })
+  try {
+    const session = await daemon.run(request)
+    session.release()
+    // Nobody here waits for the end; that this connection closes first is no news.
+    session.exited.catch(() => undefined)
+    await context.print(context.json ? jsonText({ branch: session.id }) : `${session.id}\n`)
+    return 0
+  } finally {
+    await daemon.close()
+  }
+}
+
+function stdioOf(options: OptionValues): RunRequest['stdio'] {
+  const terminal = flagOption(options, 'tty')
+  if (terminal && !flagOption(options, 'detach'))
+    throw new PuzzledError('usage', '--tty is for --detach: at a terminal the command gets one anyway')
+  if (terminal) return unattendedTerminal()
+  return flagOption(options, 'detach') ? { kind: 'pipes' } : sessionStdio()
+}
+
 function requestOf(command: readonly string[], options: OptionValues): RunRequest {
   const cwd = process.cwd()
   const bases = listOption(options, 'base')
-  const environment = Object.fromEntries(
-    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  )
   return {
     bases: bases.length === 0 ? [cwd] : bases,
     profile: textOption(options, 'profile') ?? 'standard',
@@ -45,31 +75,13 @@ function requestOf(command: readonly string[], options: OptionValues): RunReques
     cwd,
     requester: requester(),
     budgets: parseBudgets(listOption(options, 'budget')),
-    environment,
+    environment: ownEnvironment(),
     setEnvironment: askedEnvironment(listOption(options, 'env')),
-    stdio: flagOption(options, 'detach') ? { kind: 'pipes' } : sessionStdio(),
+    stdio: stdioOf(options),
   }
 }
 
 function afterwardsOf(text: string): RunRequest['afterwards'] {
   if (text === 'gate' || text === 'hold' || text === 'discard') return text
   throw new PuzzledError('usage', `--then ${text} is not known`, { hint: 'Use gate, hold or discard.' })
-}
-
-/** `NAME=value` sets, `NAME` passes the caller's value; a name that the caller does not have is a mistake. */
-function askedEnvironment(pairs: readonly string[]): Record<string, string> {
-  const asked: Record<string, string> = {}
-  for (const pair of pairs) {
-    const cut = pair.indexOf('=')
-    const name = cut < 0 ? pair : pair.slice(0, cut)
-    const value = cut < 0 ? process.env[name] : pair.slice(cut + 1)
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
-      throw new PuzzledError('usage', `"${name}" is not the name of a variable`)
-    if (value === undefined)
-      throw new PuzzledError('usage', `--env ${name}: there is no such variable here`, {
-        hint: `Set it: --env ${name}=value`,
-      })
-    asked[name] = value
-  }
-  return asked
 }

@@ -18,9 +18,13 @@ export function changesText(outcome: Pick<Outcome, 'totals' | 'requests'>): stri
   return parts.length === 0 ? 'no changes' : parts.join(', ')
 }
 
+/** As short as it can be typed. */
+export const bannerId = ({ name, branch }: Pick<Outcome, 'name' | 'branch'>): string =>
+  name ?? branch.slice(0, SHORT_ID)
+
 /** The lines at the end of `run`: which branch, what changed, what was decided, what to type next. */
 export function bannerText(outcome: Outcome, paint: Paint): string {
-  const id = outcome.name ?? outcome.branch.slice(0, SHORT_ID)
+  const id = bannerId(outcome)
   const head = `${paint.bold('puzzled:')} branch ${id}: ${changesText(outcome)}; ${verdictText(outcome, paint)}`
   const lines = [head]
   for (const { path, message } of outcome.warnings.slice(0, 5))

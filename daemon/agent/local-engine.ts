@@ -1,10 +1,14 @@
+import type { Readable } from 'node:stream'
 import type { BranchRecord, Requester } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
 import type {
   AgentSession,
   ApprovalRequest,
+  Attachment,
   BranchSummary,
   CollectResult,
+  CommandRequest,
+  CommandSession,
   ContentPair,
   ContentSide,
   CreateRequest,
@@ -12,6 +16,7 @@ import type {
   EventFilter,
   NetTestAnswer,
   Outcome,
+  OutputPart,
   QueueAction,
   QueuedView,
   QueueEdit,
@@ -31,14 +36,16 @@ import { commitBranch } from './commit.ts'
 import { discardBranch } from './discard.ts'
 import { editRequest } from './edit-request.ts'
 import type { EventStream } from './event-stream.ts'
+import { attachToAgent, execInBranch } from './exec.ts'
 import { findCommit } from './find-commit.ts'
 import { finishBranch } from './finish.ts'
 import { forkBranch } from './fork.ts'
 import type { Ports } from './ports.ts'
+import { BranchReader } from './read.ts'
 import { rebaseBranch } from './rebase.ts'
 import { resumeRequests } from './resume.ts'
 import { revertCommit } from './revert.ts'
-import { changesetOf, reviewAndHold } from './review.ts'
+import { reviewAndHold } from './review.ts'
 import { RunningAgents } from './running.ts'
 import { extendBudget, freezeBranch, signalBranch, thawBranch } from './signal.ts'
 import { reclaim, startAgent } from './start.ts'
@@ -56,11 +63,13 @@ export class LocalEngine implements Engine {
   readonly #shared: Shared
   readonly #ports: Ports
   readonly #requester: Requester
+  readonly #reader: BranchReader
 
   private constructor(shared: Shared, requester: Requester) {
     this.#shared = shared
     this.#ports = shared.ports
     this.#requester = requester
+    this.#reader = new BranchReader(shared.ports, shared.release)
   }
 
   static over(
@@ -117,6 +126,7 @@ export class LocalEngine implements Engine {
       ...(agent.errors === undefined ? {} : { errors: agent.errors }),
       exited,
       resize: (columns, rows) => agent.resize?.(columns, rows),
+      release: () => letGo(agent.output, agent.errors),
     }
   }
 
@@ -127,23 +137,35 @@ export class LocalEngine implements Engine {
     return this.#on(branch, () => finishBranch(this.#ports, this.#shared.running, branch))
   }
 
-  async list(): Promise<readonly BranchSummary[]> {
-    const records = await this.#ports.store.list()
-    return records.map(summaryOf).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
+  list(): Promise<readonly BranchSummary[]> {
+    return this.#reader.list()
   }
 
-  async show(id: string): Promise<BranchRecord> {
-    return this.#ports.store.read(await this.#ports.store.resolve(id))
+  show(id: string): Promise<BranchRecord> {
+    return this.#reader.show(id)
   }
 
-  async changes(id: string): Promise<Changeset> {
-    return changesetOf(this.#ports, await this.show(id))
+  changes(id: string): Promise<Changeset> {
+    return this.#reader.changes(id)
   }
 
-  async content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {
-    const record = await this.show(id)
-    // Whoever looks sees what the requester could see: nobody reads a file through root's eyes.
-    return this.#ports.differ.content(record, base, path, limit, record.requester)
+  content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {
+    return this.#reader.content(id, base, path, limit)
+  }
+
+  output(id: string, cursor: number, limit: number): Promise<OutputPart> {
+    return this.#reader.output(id, cursor, limit)
+  }
+
+  /** The lock is held for the start only: what runs is known to every other verb by the state of its branch. */
+  exec(id: string, request: CommandRequest): Promise<CommandSession> {
+    return this.#startOn(id, (branch) =>
+      execInBranch(this.#ports, this.#shared.running, branch, request, this.#requester.uid),
+    )
+  }
+
+  async attach(id: string): Promise<Attachment> {
+    return attachToAgent(this.#ports, this.#shared.running, await this.#ports.store.resolve(id))
   }
 
   review(id: string): Promise<Outcome> {
@@ -244,6 +266,12 @@ export class LocalEngine implements Engine {
     return this.#shared.running.find(id) === undefined ? this.#on(id, work) : work(id)
   }
 
+  /** Beside an agent that runs nothing needs the lock of its branch. */
+  async #startOn<Result>(text: string, work: (id: string) => Promise<Result>): Promise<Result> {
+    const id = await this.#ports.store.resolve(text)
+    return this.#shared.running.knows(id) ? work(id) : this.#on(id, work)
+  }
+
   async #on<Result>(text: string, work: (id: string) => Promise<Result>): Promise<Result> {
     const id = await this.#ports.store.resolve(text)
     return this.#shared.locks.run(id, async () => {
@@ -253,18 +281,7 @@ export class LocalEngine implements Engine {
   }
 }
 
-function summaryOf(record: BranchRecord): BranchSummary {
-  return {
-    id: record.id,
-    name: record.name,
-    state: record.state,
-    reason: record.reason,
-    profile: record.profile.name,
-    command: record.command,
-    bases: record.bases.map((base) => base.path),
-    createdAt: record.createdAt,
-    updatedAt: record.updatedAt,
-    requester: record.requester.name,
-    uid: record.requester.uid,
-  }
+/** The first reader holds an agent up when it is slow; once it is gone nobody does. */
+function letGo(...streams: readonly (NodeJS.ReadableStream | undefined)[]): void {
+  for (const stream of streams) if (stream !== undefined) (stream as Readable).destroy()
 }

@@ -2,10 +2,13 @@ import type { AgentExit, BaseRecord, BranchRecord, Grant, Requester } from '../c
 import type { Change, Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
 import type {
   CollectResult,
+  CommandSession,
   ConflictEntry,
   ContentPair,
   ContentSide,
   NetTestAnswer,
+  OutputEntry,
+  OutputPart,
   QueueAction,
   QueuedView,
   QueueEdit,
@@ -154,6 +157,17 @@ export interface LaunchRequest {
   environment: Readonly<Record<string, string>>
   /** An own PTY (with descriptors that are handed through), three inherited descriptors, or pipes. */
   stdio: SessionStdio
+  /** Is told of what the agent writes, as it passes; must not wait. */
+  observe?: (stream: OutputEntry['stream'], bytes: Buffer) => void
+}
+
+/** A command for a branch whose agent runs. */
+export interface JoinRequest {
+  argv: readonly string[]
+  cwd: string
+  environment: Readonly<Record<string, string>>
+  stdio: SessionStdio
+  timeoutMillis?: number
 }
 
 export interface RunningAgent {
@@ -170,11 +184,21 @@ export interface RunningAgent {
   readings(): Partial<Record<BudgetKind, number>>
   /** A budget was extended: what holds the old limit outside of the meter is told the new one. */
   extend(kind: BudgetKind, limit: number): void
+  /** Starts a command in the agent's namespaces, under the same locks. It ends with the agent at the latest. */
+  exec(request: JoinRequest): Promise<Command>
+  /** One more reader of the output; destroying the streams detaches. Throws `wrong-state` when it has other readers only. */
+  attach(): { output: NodeJS.ReadableStream; errors?: NodeJS.ReadableStream }
   /** Present for a PTY. */
   resize?(columns: number, rows: number): void
   input?: NodeJS.WritableStream
   output?: NodeJS.ReadableStream
   errors?: NodeJS.ReadableStream
+}
+
+/** A command that joined an agent. */
+export interface Command extends Omit<CommandSession, 'signal' | 'resize'> {
+  signal(name: string): Promise<unknown>
+  readonly resize?: (columns: number, rows: number) => void
 }
 
 export interface Launcher {
@@ -202,6 +226,19 @@ export interface Outbox {
   standing(record: BranchRecord): Promise<{ sent: number; stopped: string | null }>
   /** Like `replay` where one was interrupted; null where nothing waits, or where a person has to decide first. */
   resume(record: BranchRecord): Promise<QueueResult | null>
+}
+
+/** What agents wrote, kept with their branches up to a limit. Nothing here is worth stopping an agent for. */
+export interface OutputLogs {
+  /** Takes what an agent writes from now on. Never waits and never throws; what the disk refuses is left out. */
+  open(id: string): OutputLog
+  read(id: string, cursor: number, limit: number): Promise<Omit<OutputPart, 'ended'>>
+}
+
+export interface OutputLog {
+  write(stream: OutputEntry['stream'], bytes: Buffer): void
+  /** Resolves when everything was handed to the kernel. */
+  end(): Promise<void>
 }
 
 /** Watches one agent until `stop`. */
@@ -254,6 +291,7 @@ export interface Ports {
   launcher: Launcher
   budgets: Budgeting
   outbox: Outbox
+  outputs: OutputLogs
   audit: Auditor
   events: Events
   profiles: Profiles

@@ -5,6 +5,7 @@ import type { Finding, Verdict } from '../contract/verdict.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { isEmpty, outcomeOf } from './outcome.ts'
 import type { Ports } from './ports.ts'
+import type { ReadingPorts } from './read.ts'
 
 export interface Reviewed {
   record: BranchRecord
@@ -75,7 +76,10 @@ const nothingToJudge = (record: BranchRecord, { digest }: Changeset): Verdict =>
 })
 
 /** Everything that the branch would make real: its files and its requests, under one digest. */
-export async function changesetOf(ports: Ports, record: BranchRecord): Promise<Changeset> {
+export async function changesetOf(
+  ports: Pick<ReadingPorts, 'differ' | 'outbox'>,
+  record: BranchRecord,
+): Promise<Changeset> {
   const files = await ports.differ.diff(record)
   const requests = await ports.outbox.pending(record)
   return requests.length === 0 ? files : ports.differ.withRequests(files, requests)

@@ -48,6 +48,11 @@ export class RunningAgents {
     await this.#entries.get(id)?.stopped
   }
 
+  /** Settles when the exit is on record. */
+  exitOf(id: string): Promise<AgentExit> | undefined {
+    return this.#entries.get(id)?.stopped
+  }
+
   ids(): readonly string[] {
     return [...this.#entries.keys()]
   }

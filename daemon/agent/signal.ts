@@ -63,7 +63,7 @@ export async function extendBudget(
     : ports.store.update(id, changed)
 }
 
-async function agentOf(ports: Ports, running: RunningAgents, id: string): Promise<RunningAgent> {
+export async function agentOf(ports: Ports, running: RunningAgents, id: string): Promise<RunningAgent> {
   const record = await ports.store.read(id)
   if (record.state !== 'running' && record.state !== 'frozen')
     throw new PuzzledError('wrong-state', `Branch ${id} is ${record.state}; nothing runs in it`)

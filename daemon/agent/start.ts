@@ -1,13 +1,14 @@
 import type { AgentExit, BranchRecord, Grant } from '../contract/branch.ts'
-import type { SessionStdio } from '../contract/engine.ts'
-import type { Profile } from '../contract/profile.ts'
-import type { BudgetHooks, Ports, RunningAgent } from './ports.ts'
+import type { OutputEntry, SessionStdio } from '../contract/engine.ts'
+import type { BudgetHooks, LaunchRequest, Ports, RunningAgent } from './ports.ts'
 import type { RunningAgents } from './running.ts'
 
 export interface StartRequest {
   environment: Readonly<Record<string, string>>
   setEnvironment: Readonly<Record<string, string>>
   stdio: SessionStdio
+  /** A command in the place of the branch's own, after that one has run: what is in the layers stays whatever happens. */
+  again?: { command: readonly string[]; cwd: string }
 }
 
 /**
@@ -21,20 +22,33 @@ export async function startAgent(
   request: StartRequest,
 ): Promise<{ agent: RunningAgent; exited: Promise<AgentExit> }> {
   const mounts = await ports.layers.mounts(record)
-  await ports.audit.record('start', record.id, { command: record.command, cwd: record.cwd })
+  const { command, cwd } = request.again ?? record
+  await ports.audit.record('start', record.id, { command, cwd })
+  const log = ports.outputs.open(record.id)
   const { budgets } = record.profile.resolved
   const atLimit = ports.budgets.atLimit(budgets.atLimit)
   const agent = await running.starting(record.id, async () => {
-    const moved = await ports.store.move(record.id, 'running', 'the agent runs')
-    const profile = { ...moved.profile.resolved, budgets: { ...budgets, atLimit } }
-    return launchOrAbandon(ports, moved, profile, mounts, request)
+    const why = request.again === undefined ? 'the agent runs' : 'a command runs in its place'
+    const moved = await ports.store.move(record.id, 'running', why)
+    const start = {
+      profile: { ...moved.profile.resolved, budgets: { ...budgets, atLimit } },
+      mounts,
+      argv: command,
+      cwd,
+      environment: agentEnvironment(moved.profile.resolved.environment, request),
+      stdio: request.stdio,
+      observe: (stream: OutputEntry['stream'], bytes: Buffer) => log.write(stream, bytes),
+    }
+    return launchOrAbandon(ports, moved, start, request.again !== undefined)
   })
   const grants = [...record.grants, ...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
   const watch = ports.budgets.watch(record.id, { ...budgets, atLimit }, agent, budgetHooks(ports, record.id))
   const exited = agent.exited.then(async (exit) => {
     // Whatever else fails: that the agent ended is recorded.
     await watch.stop().catch((error: unknown) => warn(ports, record.id, `Its meter did not stop: ${error}`))
-    return recordExit(ports, record.id, exit)
+    await log.end()
+    // In a branch that was only created, the first command is the agent.
+    return recordExit(ports, record.id, exit, request.again === undefined || record.state === 'ready')
   })
   running.add(record.id, agent, watch, exited)
   try {
@@ -83,27 +97,23 @@ function budgetHooks(ports: Ports, id: string): BudgetHooks {
 async function launchOrAbandon(
   ports: Ports,
   record: BranchRecord,
-  profile: Profile,
-  mounts: Awaited<ReturnType<Ports['layers']['mounts']>>,
-  request: StartRequest,
+  request: Omit<LaunchRequest, 'record'>,
+  again: boolean,
 ): Promise<RunningAgent> {
   try {
-    return await ports.launcher.start({
-      record,
-      profile,
-      mounts,
-      argv: record.command,
-      cwd: record.cwd,
-      environment: agentEnvironment(profile.environment, request),
-      stdio: request.stdio,
-    })
+    return await ports.launcher.start({ record, ...request })
   } catch (error) {
-    // Nothing ran, so nothing is in the layers: the branch is not worth keeping.
-    await abandon(ports, record.id).catch((left: unknown) =>
+    // Where nothing ever ran, nothing is in the layers: such a branch is not worth keeping.
+    await (again ? stopAgain(ports, record.id) : abandon(ports, record.id)).catch((left: unknown) =>
       warn(ports, record.id, `It is still there: ${left}`),
     )
     throw error
   }
+}
+
+async function stopAgain(ports: Ports, id: string): Promise<void> {
+  await ports.launcher.sweep(id)
+  await ports.store.move(id, 'stopped', 'a command could not be started in it')
 }
 
 async function abandon(ports: Ports, id: string): Promise<void> {
@@ -129,17 +139,16 @@ export async function reclaim(ports: Ports, running: RunningAgents, id: string):
   })
 }
 
-async function recordExit(ports: Ports, id: string, exit: AgentExit): Promise<AgentExit> {
+/** `own`: it was the agent of the branch. What ran in its place later must not make a failed agent a good one. */
+async function recordExit(ports: Ports, id: string, exit: AgentExit, own = true): Promise<AgentExit> {
   const what = exit.signal === null ? `exit status ${exit.code ?? '?'}` : `signal ${exit.signal}`
   await ports.store.move(
     id,
     'stopped',
-    `the agent ended: ${exit.cause === 'exited' ? what : `${exit.cause}, ${what}`}`,
-    {
-      exit,
-    },
+    `the ${own ? 'agent' : 'command'} ended: ${exit.cause === 'exited' ? what : `${exit.cause}, ${what}`}`,
+    own ? { exit } : {},
   )
-  await ports.audit.record('exit', id, { ...exit })
+  await ports.audit.record('exit', id, { ...exit, own })
   return exit
 }
 

@@ -1,10 +1,11 @@
 import type { BranchRecord } from '../contract/branch.ts'
 import { BRANCH } from '../contract/bus.ts'
 import { toEntries, type Variant } from '../contract/bus-values.ts'
-import type { Engine, QueueAction } from '../contract/engine.ts'
+import type { CommandRequest, Engine, QueueAction } from '../contract/engine.ts'
 import { BUDGET_KINDS, type BudgetKind } from '../contract/profile.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { queueEditOf } from './queue-edit.ts'
+import { commandRequestOf } from './requests.ts'
 import type { BusObject, Caller } from './server.ts'
 
 /** The engine on behalf of the caller of one method. */
@@ -28,6 +29,7 @@ const METHODS: Readonly<Record<string, Method>> = {
         Math.min(Number(limit), 16 << 20),
       ),
     ),
+  Output: async (engine, id, [cursor, limit]) => one(await engine.output(id, Number(cursor), Number(limit))),
   Review: async (engine, id) => one(await engine.review(id)),
   Commit: async (engine, id, [only, except]) =>
     one(await engine.commit(id, selectionOf(only, except) ?? undefined)),
@@ -70,6 +72,9 @@ function budgetKind(text: unknown): BudgetKind {
 
 export interface BranchExtras {
   resize(id: string, columns: number, rows: number): void
+  attach(id: string): { path: string; terminal: boolean }
+  /** The path of the command's socket. */
+  exec(engine: Engine, caller: Caller, id: string, request: CommandRequest): Promise<string>
   approve(engine: Engine, caller: Caller, id: string, body: readonly unknown[]): Promise<object>
 }
 
@@ -92,6 +97,11 @@ export function branchObject(
       if (method === 'Resize') {
         extras.resize(id, Number(body[0]), Number(body[1]))
         return []
+      }
+      if (method === 'Exec') return [await extras.exec(engine, caller, id, commandRequestOf(body[0]))]
+      if (method === 'Attach') {
+        const { path, terminal } = extras.attach(id)
+        return [path, terminal]
       }
       const act = METHODS[method]
       if (act === undefined) throw new Error(`The branch object lacks ${method}`)

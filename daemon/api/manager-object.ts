@@ -15,7 +15,7 @@ export interface ManagerExtras {
   takeDescriptors(caller: Caller, wanted: readonly number[]): Promise<Map<number, number>>
   closeDescriptors(ours: Iterable<number>): void
   /** Offers the session's terminal or pipes to its owner; the path of the socket, or empty. */
-  offer(session: AgentSession, owner: number): Promise<string>
+  offer(session: AgentSession, owner: number, terminal: boolean): Promise<string>
   reload(): Promise<void>
   /** Whether this caller may see the branches of that uid. */
   sight(caller: Caller): Promise<(uid: number) => boolean>
@@ -84,7 +84,7 @@ async function startRun(
   const ours = await extras.takeDescriptors(caller, wantedDescriptors(request.stdio))
   try {
     const session = await engine.run({ ...request, stdio: withDescriptors(request.stdio, ours) })
-    const socket = await extras.offer(session, request.requester.uid)
+    const socket = await extras.offer(session, request.requester.uid, request.stdio.kind === 'pty')
     return [branchPath(session.id), socket, session.grants.map(toVariant)]
   } finally {
     extras.closeDescriptors(ours.values())

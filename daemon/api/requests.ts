@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Requester } from '../contract/branch.ts'
 import { fromEntries } from '../contract/bus-values.ts'
-import type { CreateRequest, RunRequest, SessionStdio } from '../contract/engine.ts'
+import type { CommandRequest, CreateRequest, RunRequest, SessionStdio } from '../contract/engine.ts'
 import { PuzzledError } from '../lib/errors.ts'
 
 /** Requests as callers send them. An unknown key is an error: a misspelt limit must not be no limit. */
@@ -41,6 +41,15 @@ const run = create.extend({
   stdio: stdio.default({ kind: 'pipes' }),
 })
 
+const command = z.strictObject({
+  command: words.min(1),
+  cwd: path.nullable().default(null),
+  environment: z.record(z.string(), z.string()).default({}),
+  setEnvironment: z.record(z.string(), z.string()).default({}),
+  stdio: stdio.default({ kind: 'pipes' }),
+  timeout: z.number().nullable().default(null),
+})
+
 export const createRequestOf = (entries: unknown, requester: Requester): CreateRequest => ({
   ...parse(create, entries),
   requester,
@@ -50,6 +59,8 @@ export const runRequestOf = (entries: unknown, requester: Requester): RunRequest
   ...parse(run, entries),
   requester,
 })
+
+export const commandRequestOf = (entries: unknown): CommandRequest => parse(command, entries)
 
 /** Descriptor numbers of the caller that the request wants handed over. */
 export function wantedDescriptors(session: SessionStdio): readonly number[] {

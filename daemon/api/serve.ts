@@ -10,7 +10,7 @@ import {
   MANAGER_PATH,
 } from '../contract/bus.ts'
 import { toEntries } from '../contract/bus-values.ts'
-import type { AgentSession, Engine } from '../contract/engine.ts'
+import type { Engine } from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
 import { isTerminal } from '../contract/states.ts'
 import type { BusConnection } from '../lib/bus-connection.ts'
@@ -27,8 +27,9 @@ import {
 import { CallerBook, type Credentials } from './credentials.ts'
 import { FloodGate } from './flood.ts'
 import { type ManagerExtras, managerObject } from './manager-object.ts'
+import { wantedDescriptors, withDescriptors } from './requests.ts'
 import { BusServer, type Caller, type Guard, type ObjectTree } from './server.ts'
-import { SessionSocket } from './session-socket.ts'
+import { Sessions } from './sessions.ts'
 
 export interface ServeOptions {
   version: string
@@ -55,7 +56,7 @@ export class BusService {
   readonly #options: ServeOptions
   readonly #callers: CallerBook
   readonly #flood = new FloodGate(() => Date.now())
-  readonly #sessions = new Map<string, { session: AgentSession; socket: SessionSocket }>()
+  readonly #sessions: Sessions
   readonly #server: BusServer
   /** As a branch was when something last happened to it: whoever saw it also hears that it is gone. */
   readonly #seen = new Map<string, BranchRecord>()
@@ -67,6 +68,7 @@ export class BusService {
     this.#options = options
     this.#callers = new CallerBook(connection, (name) => this.#flood.forget(name))
     this.#root = options.engineFor(ROOT)
+    this.#sessions = new Sessions(options.sessionDirectory, options.report)
     const machineId = async (): Promise<string> => (await readFile('/etc/machine-id', 'utf8')).trim()
     const { report } = options
     this.#server = new BusServer(connection, this.#tree(), this.#guard, machineId, this.#flood, report)
@@ -86,7 +88,7 @@ export class BusService {
 
   async stop(): Promise<void> {
     this.#stop.abort()
-    for (const { socket } of this.#sessions.values()) await socket.close()
+    await this.#sessions.close()
     await this.#connection.close()
   }
 
@@ -156,7 +158,7 @@ export class BusService {
         return this.#options.takeDescriptors(pid, uid, wanted)
       },
       closeDescriptors: (ours) => this.#options.closeDescriptors(ours),
-      offer: (session, owner) => this.#offer(session, owner),
+      offer: (session, owner, terminal) => this.#sessions.offerAgent(session, owner, terminal),
       reload: () => this.#options.reload(),
       sight: async (caller) => {
         const credentials = await this.#callers.of(caller.name)
@@ -168,7 +170,18 @@ export class BusService {
 
   #branchExtras(): BranchExtras {
     return {
-      resize: (id, columns, rows) => this.#sessions.get(id)?.session.resize(columns, rows),
+      resize: (id, columns, rows) => this.#sessions.resize(id, columns, rows),
+      attach: (id) => this.#sessions.attach(id),
+      exec: async (engine, caller, id, request) => {
+        const { pid, uid } = await this.#callers.of(caller.name)
+        const ours = this.#options.takeDescriptors(pid, uid, wantedDescriptors(request.stdio))
+        try {
+          const session = await engine.exec(id, { ...request, stdio: withDescriptors(request.stdio, ours) })
+          return await this.#sessions.offerCommand(id, session, uid)
+        } finally {
+          this.#options.closeDescriptors(ours.values())
+        }
+      },
       approve: async (engine, caller, id, [digest, only, except, why]) =>
         engine.approve(id, {
           by: await this.#requesterOf(caller),
@@ -177,19 +190,6 @@ export class BusService {
           why: String(why),
         }),
     }
-  }
-
-  /** The socket lives as long as the agent; its descriptors are inherited ones when there is nothing to attach to. */
-  async #offer(session: AgentSession, owner: number): Promise<string> {
-    if (session.output === undefined && session.errors === undefined) return ''
-    const socket = await SessionSocket.open(this.#options.sessionDirectory, session, owner)
-    this.#sessions.set(session.id, { session, socket })
-    const end = async (): Promise<void> => {
-      this.#sessions.delete(session.id)
-      await socket.close()
-    }
-    session.exited.then(end, end).catch(this.#options.report)
-    return socket.path
   }
 
   /**

@@ -42,6 +42,24 @@ export async function openStoreDirectory(path: string, files: DurableFiles): Pro
   }
 }
 
+/** The store of a path, for looking only: no lock is taken and nothing is made. */
+export async function findStoreDirectory(path: string, files: DurableFiles): Promise<string> {
+  const real = canonical(path)
+  const version = await files.read(join(real, 'version'))
+  if (version !== null) refuseVersion(real, version)
+  return real
+}
+
+function canonical(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch (cause) {
+    throw new PuzzledError('state-unreadable', `Cannot look into "${path}": ${errnoOf(cause) ?? cause}`, {
+      cause,
+    })
+  }
+}
+
 function openDirectory(path: string): number {
   try {
     return openRoot(path)
@@ -120,6 +138,11 @@ async function checkVersion(root: string, files: DurableFiles): Promise<void> {
   const path = join(root, 'version')
   const bytes = await files.read(path)
   if (bytes === null) return files.writeRecord(path, Buffer.from(`${STORE_VERSION}\n`))
+  refuseVersion(root, bytes)
+}
+
+function refuseVersion(root: string, bytes: Buffer): void {
+  const path = join(root, 'version')
   const text = bytes.toString('latin1').trim()
   if (!/^\d{1,9}$/.test(text))
     throw new PuzzledError('record-damaged', `"${path}" is damaged: it does not hold a version`, {

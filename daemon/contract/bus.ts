@@ -201,6 +201,25 @@ export const BRANCH: BusInterface = {
       about: 'Gives more of one budget (seconds, bytes, counts); a branch that stands still for it goes on.',
     },
     Thaw: { in: [], out: RECORD, action: 'manage', about: 'Lets a frozen branch go on.' },
+    Exec: {
+      in: [arg('request', 'a{sv}')],
+      out: [arg('socket', 's')],
+      action: 'manage',
+      about:
+        'Runs a command in the branch. `request` and the frames on `socket` are as documented in docs/dbus.md; the command ends when the caller has left the socket.',
+    },
+    Attach: {
+      in: [],
+      out: [arg('socket', 's'), arg('terminal', 'b')],
+      action: 'manage',
+      about: 'Where the terminal or the pipes of the running agent can be attached.',
+    },
+    Output: {
+      in: [arg('cursor', 't'), arg('limit', 't')],
+      out: [arg('part', 'a{sv}')],
+      action: 'look',
+      about: 'What the agent wrote, as far as it is kept, from the cursor on (0: the oldest).',
+    },
     Resize: {
       in: [arg('columns', 'q'), arg('rows', 'q')],
       out: [],

@@ -11,19 +11,20 @@ import type { Finding, Verdict } from './verdict.ts'
  * What people and services can do with puzzled. Two implementations: the engine in the caller's process, and the
  * client of the daemon on the bus. One behaviour suite runs against both.
  */
-export interface Engine {
+export interface Engine extends EngineReader {
   /** Creates a branch without starting anything in it. */
   create(request: CreateRequest): Promise<BranchRecord>
   /** Creates a branch and starts its command. The session ends when the agent has ended. */
   run(request: RunRequest): Promise<AgentSession>
   /** Waits for the agent to end, then does what `afterwards` says: gate, hold or discard. */
   finish(id: string): Promise<Outcome>
-  list(): Promise<readonly BranchSummary[]>
-  show(id: string): Promise<BranchRecord>
-  /** What the branch would change. Running branches are compared as they are at this moment. */
-  changes(id: string): Promise<Changeset>
-  /** Bytes of one path that the branch touches, before and after, at most `limit` each; null where it does not exist. */
-  content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair>
+  /**
+   * Runs a command in the branch. Where the agent runs, it joins it, in a cgroup of its own, and ends with it at the
+   * latest. Where nothing runs and nothing is decided, it runs as the agent did; how that one ended stays on record.
+   */
+  exec(id: string, request: CommandRequest): Promise<CommandSession>
+  /** One more reader of the output of a running agent: what was last written, then all that follows. */
+  attach(id: string): Promise<Attachment>
   /** Evaluates the changeset again and records the verdict. */
   review(id: string): Promise<Outcome>
   /** Lands the branch when the gate allows it or an approval for its digest exists. */
@@ -54,6 +55,18 @@ export interface Engine {
   features(): Promise<readonly FeatureRow[]>
   /** Removes what retention allows: trash, old reverse changesets, terminal records. */
   collect(): Promise<CollectResult>
+}
+
+/** What can be asked without changing anything: also of a store that another process uses. */
+export interface EngineReader {
+  list(): Promise<readonly BranchSummary[]>
+  show(id: string): Promise<BranchRecord>
+  /** What the branch would change. Running branches are compared as they are at this moment. */
+  changes(id: string): Promise<Changeset>
+  /** Bytes of one path that the branch touches, before and after, at most `limit` each; null where it does not exist. */
+  content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair>
+  /** What the agent wrote, as far as it is kept, from the cursor on (0: the oldest that is kept); about `limit` bytes at once. */
+  output(id: string, cursor: number, limit: number): Promise<OutputPart>
   close(): Promise<void>
 }
 
@@ -88,14 +101,59 @@ export type SessionStdio =
   | { kind: 'inherit'; fds: readonly [number, number, number] }
   | { kind: 'pipes' }
 
-export interface AgentSession {
-  readonly id: string
-  readonly grants: readonly Grant[]
+/** The streams of something that runs, and its end. Which of them there are follows from the `SessionStdio`. */
+export interface SessionStreams {
   readonly input?: NodeJS.WritableStream
   readonly output?: NodeJS.ReadableStream
   readonly errors?: NodeJS.ReadableStream
   readonly exited: Promise<AgentExit>
   resize(columns: number, rows: number): void
+}
+
+export interface AgentSession extends SessionStreams {
+  readonly id: string
+  readonly grants: readonly Grant[]
+  /** Lets go of its streams; the agent goes on, and what it writes is still kept. */
+  release(): void
+}
+
+export interface CommandRequest {
+  command: readonly string[]
+  /** Null: where the agent was started. */
+  cwd: string | null
+  environment: Readonly<Record<string, string>>
+  setEnvironment: Readonly<Record<string, string>>
+  stdio: SessionStdio
+  /** Seconds; after them the command is killed with all that it started, and its exit says `timeout`. */
+  timeout: number | null
+}
+
+/** A command belongs to its caller: when that one goes away, it is ended. */
+export interface CommandSession extends SessionStreams {
+  signal(name: string): Promise<void>
+}
+
+export interface Attachment extends SessionStreams {
+  /** The agent has a terminal: its output is what that shows, and it can be resized. */
+  readonly terminal: boolean
+  /** Lets go; the agent goes on. */
+  detach(): void
+}
+
+export interface OutputEntry {
+  at: string
+  stream: 'stdout' | 'stderr'
+  bytes: Uint8Array
+}
+
+export interface OutputPart {
+  entries: readonly OutputEntry[]
+  /** The cursor behind the last entry. */
+  next: number
+  /** Bytes between the cursor and the first entry that are no longer kept. */
+  lost: number
+  /** Nothing will follow by itself: no agent runs. */
+  ended: boolean
 }
 
 export interface Outcome {

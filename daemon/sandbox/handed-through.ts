@@ -4,6 +4,7 @@ import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { duplicate, pipe } from '../kernel/pipe.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import type { OutputObserver } from './stdio.ts'
 
 /**
  * A caller's descriptors for an agent. Whoever holds an open file of the host can change its mode, times, attributes and
@@ -23,8 +24,11 @@ export interface HandedThrough {
   copy(): { readonly drained: Promise<void>; end(): void }
 }
 
-/** Null stays null. Nothing is copied before the child runs. */
-export function handThrough(descriptors: readonly (number | null)[]): HandedThrough {
+/** Null stays null. Nothing is copied before the child runs; of what is handed over as it is, `observe` sees nothing. */
+export function handThrough(
+  descriptors: readonly (number | null)[],
+  observe: OutputObserver = () => undefined,
+): HandedThrough {
   const links: Link[] = []
   const byFile = new Map<string, number>()
   const made = (): number[] => links.flatMap(({ from, to, childEnd }) => [from, to, childEnd])
@@ -45,7 +49,7 @@ export function handThrough(descriptors: readonly (number | null)[]): HandedThro
       child,
       childEnds: links.map(({ childEnd }) => childEnd),
       ours: links.flatMap(({ from, to }) => [from, to]),
-      copy: () => copyAll(links),
+      copy: () => copyAll(links, observe),
     }
   } catch (error) {
     for (const fd of made()) closeSync(fd)
@@ -54,7 +58,7 @@ export function handThrough(descriptors: readonly (number | null)[]): HandedThro
 }
 
 interface Link {
-  readonly input: boolean
+  readonly stream: 'input' | 'stdout' | 'stderr'
   readonly from: number
   readonly to: number
   readonly childEnd: number
@@ -77,17 +81,21 @@ function linkTo(fd: number, index: number): Link {
   const theirs = duplicate(fd)
   const { read, write } = pipe()
   return index === 0
-    ? { input: true, from: theirs, to: write, childEnd: read }
-    : { input: false, from: read, to: theirs, childEnd: write }
+    ? { stream: 'input', from: theirs, to: write, childEnd: read }
+    : { stream: index === 1 ? 'stdout' : 'stderr', from: read, to: theirs, childEnd: write }
 }
 
-function copyAll(links: readonly Link[]): { drained: Promise<void>; end(): void } {
-  const copies = links.map(({ input, from, to }) => ({ input, ...copyOne(reader(from), writer(to)) }))
-  const outputs = copies.filter(({ input }) => !input).map(({ done }) => done)
+function copyAll(links: readonly Link[], observe: OutputObserver): { drained: Promise<void>; end(): void } {
+  const copies = links.map(({ stream, from, to }) => {
+    const source = reader(from)
+    if (stream !== 'input') source.on('data', (bytes: Buffer) => observe(stream, bytes))
+    return { stream, ...copyOne(source, writer(to)) }
+  })
+  const outputs = copies.filter(({ stream }) => stream !== 'input').map(({ done }) => done)
   return {
     drained: Promise.all(outputs).then(() => undefined),
     end: () => {
-      for (const { input, stop } of copies) if (input) stop()
+      for (const { stream, stop } of copies) if (stream === 'input') stop()
     },
   }
 }

@@ -15,7 +15,7 @@ import { RunningBranch } from './running-branch.ts'
 import { type SpawnPlan, spawnPlan } from './spawn-plan.ts'
 import { checkCommand, checkDirectory } from './start-error.ts'
 import { closer, startProcess } from './start-process.ts'
-import type { StdioRequest } from './stdio.ts'
+import type { OutputObserver, StdioRequest } from './stdio.ts'
 import { hostCgroups } from './systemd-cgroups.ts'
 import { type BranchNetwork, environmentOf, execNotifyOf, type World, worldGrants, worldOf } from './world.ts'
 
@@ -29,6 +29,7 @@ export interface LaunchRequest {
   /** What the profile lets through, and what the caller set. */
   readonly environment: Readonly<Record<string, string>>
   readonly stdio: StdioRequest
+  readonly observe?: OutputObserver
 }
 
 export interface LauncherOptions {
@@ -105,6 +106,7 @@ export class Launcher {
         extent: cgroup,
         command: request.argv[0] ?? '',
         execGate,
+        ...(request.observe === undefined ? {} : { observe: request.observe }),
         onCollected: () => {
           closeTerminals()
           execGate?.close()
@@ -127,6 +129,7 @@ export class Launcher {
       grants,
       execGate,
       layers: request.mounts,
+      observe: request.observe ?? (() => undefined),
     })
   }
 }

@@ -12,13 +12,16 @@ const LATE_BYTES = 1024 * 1024
 export class OutputHub {
   readonly first = new PassThrough()
   readonly #source: Readable
+  readonly #seen: (chunk: Buffer) => void
   readonly #late = new Set<PassThrough>()
   #backlog: Buffer[] = []
   #backlogBytes = 0
   #ended = false
 
-  constructor(source: NodeJS.ReadableStream) {
+  /** `seen` is told of everything that passes, and must not wait. */
+  constructor(source: NodeJS.ReadableStream, seen: (chunk: Buffer) => void = () => undefined) {
     this.#source = source as Readable
+    this.#seen = seen
     this.#source.on('data', (chunk: Buffer) => this.#distribute(chunk))
     this.#source.on('close', () => this.#end())
     this.#source.on('end', () => this.#end())
@@ -39,6 +42,7 @@ export class OutputHub {
   }
 
   #distribute(chunk: Buffer): void {
+    this.#seen(chunk)
     this.#remember(chunk)
     for (const reader of this.#late) {
       reader.write(chunk)

@@ -13,7 +13,7 @@ import type { OverlayLayers } from './places.ts'
 import { joinPlan } from './spawn-plan.ts'
 import { checkCommand, checkDirectory } from './start-error.ts'
 import { startProcess } from './start-process.ts'
-import type { StdioRequest } from './stdio.ts'
+import type { OutputObserver, StdioRequest } from './stdio.ts'
 import { environmentOf, execNotifyOf, type World } from './world.ts'
 
 export interface ExecRequest {
@@ -35,6 +35,7 @@ interface RunningParts {
   readonly grants: readonly Grant[]
   readonly execGate: ExecGate | null
   readonly layers: readonly OverlayLayers[]
+  readonly observe: OutputObserver
 }
 
 /** A branch whose agent runs: the agent itself, readers of its output, and commands that join it. */
@@ -49,19 +50,23 @@ export class RunningBranch {
   readonly resize?: (columns: number, rows: number) => void
   readonly #parts: RunningParts
   readonly #hub: OutputHub | undefined
+  readonly #errorHub: OutputHub | undefined
   #commands = 0
   #ended = false
 
   constructor(parts: RunningParts) {
-    const { process } = parts
+    const { process, observe } = parts
+    const hub = (source: NodeJS.ReadableStream | undefined, stream: 'stdout' | 'stderr') =>
+      source === undefined ? undefined : new OutputHub(source, (chunk) => observe(stream, chunk))
     this.#parts = parts
     this.pid = process.pid
     this.grants = parts.grants
     this.cgroup = parts.cgroup
-    this.#hub = process.output === undefined ? undefined : new OutputHub(process.output)
+    this.#hub = hub(process.output, 'stdout')
+    this.#errorHub = hub(process.errors, 'stderr')
     if (process.input !== undefined) this.input = process.input
     if (this.#hub !== undefined) this.output = this.#hub.first
-    if (process.errors !== undefined) this.errors = new OutputHub(process.errors).first
+    if (this.#errorHub !== undefined) this.errors = this.#errorHub.first
     if (process.resize !== undefined) this.resize = process.resize
     this.exited = process.exited.finally(() => {
       this.#ended = true
@@ -106,13 +111,14 @@ export class RunningBranch {
     if (!this.#ended) limitCgroup(this.cgroup, extendedLimits(this.#parts.world.profile, kind, limit))
   }
 
-  /** One more reader of the output: what was last written, then all that follows. Destroying it detaches. */
-  attach(): NodeJS.ReadableStream {
+  /** One more reader of the output: what was last written, then all that follows. Destroying the streams detaches. */
+  attach(): { output: NodeJS.ReadableStream; errors?: NodeJS.ReadableStream } {
     if (this.#hub === undefined)
       throw new PuzzledError('wrong-state', 'The output of this agent goes to descriptors of its caller', {
         hint: 'Start it with a terminal or pipes to attach later',
       })
-    return this.#hub.attach()
+    const output = this.#hub.attach()
+    return this.#errorHub === undefined ? { output } : { output, errors: this.#errorHub.attach() }
   }
 
   /**

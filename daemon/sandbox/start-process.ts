@@ -12,7 +12,7 @@ import { HeldProcess } from './held-process.ts'
 import { watchInit } from './init-status.ts'
 import { type LockDescriptors, opsOf, type SpawnPlan } from './spawn-plan.ts'
 import { commandError, startError } from './start-error.ts'
-import { openStdio, type StdioRequest } from './stdio.ts'
+import { type OutputObserver, openStdio, type StdioRequest } from './stdio.ts'
 
 export interface ProcessRequest {
   readonly stdio: StdioRequest
@@ -30,6 +30,7 @@ export interface ProcessRequest {
   /** Counts the programs that the process starts, where the profile limits them. */
   readonly execGate: ExecGate | null
   readonly onCollected: () => void
+  readonly observe?: OutputObserver
 }
 
 /**
@@ -42,7 +43,7 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
     removeCgroup(request.cgroup)
   })
   limitCgroup(request.cgroup, request.limits ?? {})
-  const stdio = openStdio(request.stdio, request.terminals, request.owner)
+  const stdio = openStdio(request.stdio, request.terminals, request.owner, request.observe)
   undo.push('close the descriptors of the process', stdio.abandon)
   const status = pipe()
   const [closeWriter, closeReader] = [closer(status.write), closer(status.read)]

@@ -18,6 +18,9 @@ export type StdioRequest =
   | { readonly kind: 'inherit'; readonly fds: readonly [number, number, number] }
   | { readonly kind: 'pipes' }
 
+/** Is told of what an agent writes, as it passes; must not wait. */
+export type OutputObserver = (stream: 'stdout' | 'stderr', bytes: Buffer) => void
+
 /** The daemon's ends. */
 export interface StdioStreams {
   input?: NodeJS.WritableStream
@@ -49,8 +52,10 @@ export function openStdio(
   request: StdioRequest,
   terminals: number,
   owner: { uid: number; gid: number },
+  observe?: OutputObserver,
 ): Stdio {
-  const parts = request.kind === 'pty' ? ptyParts(request, terminals, owner) : plainParts(request)
+  const parts =
+    request.kind === 'pty' ? ptyParts(request, terminals, owner, observe) : plainParts(request, observe)
   let childEnds = parts.childEnds
   let ours = parts.ours
   const closeChildEnds = (): void => {
@@ -81,9 +86,9 @@ interface Parts {
   streams(): StdioStreams
 }
 
-function plainParts(request: Exclude<StdioRequest, { kind: 'pty' }>): Parts {
+function plainParts(request: Exclude<StdioRequest, { kind: 'pty' }>, observe?: OutputObserver): Parts {
   if (request.kind === 'inherit') {
-    const { child, childEnds, ours, copy } = handThrough(request.fds)
+    const { child, childEnds, ours, copy } = handThrough(request.fds, observe)
     const [input = -1, output = -1, errors = -1] = child
     const streams = (): StdioStreams => ({ copied: copy() })
     return {
@@ -121,10 +126,11 @@ function ptyParts(
   request: Extract<StdioRequest, { kind: 'pty' }>,
   terminals: number,
   owner: { uid: number; gid: number },
+  observe?: OutputObserver,
 ): Parts {
   const { master, slave } = openTerminal(terminals, owner)
   resizeTerminal(master, request.columns, request.rows)
-  const through = handThrough(request.inherit ?? [null, null, null])
+  const through = handThrough(request.inherit ?? [null, null, null], observe)
   const [input, output, errors] = through.child.map((fd) => (fd < 0 ? slave : fd))
   return {
     child: [input ?? slave, output ?? slave, errors ?? slave],

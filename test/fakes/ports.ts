@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { PassThrough } from 'node:stream'
 import type {
   Approvals,
   BranchStore,
@@ -224,6 +225,10 @@ function portsOf(world: FakeWorld): Ports {
       edit: async () => undefined,
       test: () => ({ class: 'deny', rule: 'no-rule', reason: 'no rule', open: [] }),
     },
+    outputs: {
+      open: () => ({ write: () => undefined, end: async () => undefined }),
+      read: async (_id, cursor) => ({ entries: [], next: cursor, lost: 0 }),
+    },
     audit: {
       record: async (kind) => {
         world.log.push(`audit ${kind}`)
@@ -320,6 +325,11 @@ function fakeLauncher(world: FakeWorld): Launcher {
         },
         readings: () => ({}),
         extend: () => undefined,
+        exec: async ({ argv }) => {
+          world.log.push(`exec ${argv.join(' ')}`)
+          return { exited: Promise.resolve(world.exit), signal: async () => undefined }
+        },
+        attach: () => ({ output: new PassThrough().end('hello') }),
         freeze: async () => {
           world.log.push('freeze')
         },

@@ -61,8 +61,8 @@ describe('a terminal', () => {
     const agent = await start('echo one; read a; echo two')
     const first = agent.output === undefined ? '' : text(agent.output)
     await new Promise((resolve) => agent.output?.once('data', resolve))
-    const late = text(agent.attach())
-    const gone = agent.attach() as NodeJS.ReadableStream & { destroy(): void }
+    const late = text(agent.attach().output)
+    const gone = agent.attach().output as NodeJS.ReadableStream & { destroy(): void }
     gone.destroy()
     agent.input?.write('\n')
     expect(await late).toContain('one\r\n')

@@ -73,7 +73,25 @@ absent value is an empty signature (\`g\`). Keys are those of \`daemon/contract/
 | \`setEnvironment\` (\`Run\`) | \`a{sv}\` of \`s\`; set whatever the profile passes | empty |
 | \`stdio\` (\`Run\`) | \`a{sv}\`: \`kind\` is pipes, pty (\`columns\`, \`rows\`, \`inherit\`) or inherit (\`fds\`) | pipes |
 
+The request of \`Exec\` has \`command\` and, optional, \`cwd\` (where the agent was started), \`environment\`, \`setEnvironment\`, \`stdio\` and
+\`timeout\` (seconds).
+
 \`fds\` and \`inherit\` are descriptor numbers of the calling process; the daemon duplicates them. An unknown key is an error.
+
+**Sessions.** \`Run\`, \`Exec\` and \`Attach\` answer with the path of a unix socket that only the caller's uid and root can open. Both
+sides send frames: one letter, the length in four bytes (big endian), so many bytes (at most 1 MiB).
+
+| to the daemon | | from the daemon | |
+|---|---|---|---|
+| \`i\` | bytes for standard input | \`o\` | standard output, or what the terminal shows |
+| \`e\` | standard input ends | \`r\` | standard error |
+| \`w\` | columns and rows, two bytes each | \`x\` | the end, as JSON: code, signal, cause (exited, signal, timeout, oom, budget), times, use |
+| \`s\` | name of a signal (\`Exec\` only) | \`m\` | why the daemon lets go of this reader |
+| \`h\` | wait for me when I read slowly | | |
+
+A reader first gets the last 64 KiB. One that asked with \`h\` holds the agent up when it is slow, as a pipe does; others are dropped when
+they are more than 1 MiB behind. A command of \`Exec\` has one reader, its caller: it waits for it, and when that one leaves the
+socket the command gets HUP, then TERM, and is killed ten seconds later. An agent goes on whoever leaves.
 
 **Errors** are \`org.puzzled1.Error.*\` as in [errors.md](errors.md), with the remedy on the second line, and
 \`org.freedesktop.DBus.Error.{UnknownObject,UnknownInterface,UnknownMethod,UnknownProperty,PropertyReadOnly,InvalidArgs}\`. A connection may have 64 calls open

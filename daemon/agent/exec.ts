@@ -1,0 +1,114 @@
+import type { BranchRecord } from '../contract/branch.ts'
+import type { Attachment, CommandRequest, CommandSession, SessionStreams } from '../contract/engine.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import type { Ports } from './ports.ts'
+import type { RunningAgents } from './running.ts'
+import { agentOf } from './signal.ts'
+import { agentEnvironment, startAgent } from './start.ts'
+
+/** Twenty days: timers cannot count further, and would fire at once. */
+const LONGEST_SECONDS = 20 * 86_400
+
+/**
+ * A command in a branch: beside the agent where one runs, in its place where none does. What it changes is part of the
+ * branch like everything else, and is judged with it: a review that was made before no longer fits.
+ */
+export async function execInBranch(
+  ports: Ports,
+  running: RunningAgents,
+  id: string,
+  request: CommandRequest,
+  by: number,
+): Promise<CommandSession> {
+  if (request.timeout !== null && !(request.timeout > 0 && request.timeout <= LONGEST_SECONDS))
+    throw new PuzzledError('usage', `A time limit is more than 0 s and at most ${LONGEST_SECONDS} s`)
+  const record = await ports.store.read(id)
+  refuseOtherStates(record)
+  await ports.audit.record('exec', id, { command: request.command, cwd: request.cwd ?? record.cwd, by })
+  return record.state === 'running'
+    ? joinAgent(ports, running, record, request)
+    : runAgain(ports, running, record, request)
+}
+
+const RUNS_AGAIN: ReadonlySet<BranchRecord['state']> = new Set(['ready', 'stopped', 'held'])
+
+function refuseOtherStates({ id, state }: BranchRecord): void {
+  if (state === 'running' || RUNS_AGAIN.has(state)) return
+  if (state === 'frozen')
+    // A process that is born into a frozen cgroup never gets as far as its first instruction.
+    throw new PuzzledError('wrong-state', `Branch ${id} stands still`, { hint: `puzzlectl thaw ${id}` })
+  throw new PuzzledError('wrong-state', `Branch ${id} is ${state}; nothing can run in it`, {
+    hint: `puzzlectl show ${id}`,
+  })
+}
+
+async function joinAgent(
+  ports: Ports,
+  running: RunningAgents,
+  record: BranchRecord,
+  request: CommandRequest,
+): Promise<CommandSession> {
+  const agent = await agentOf(ports, running, record.id)
+  const command = await agent.exec({
+    argv: request.command,
+    cwd: request.cwd ?? record.cwd,
+    environment: agentEnvironment(record.profile.resolved.environment, request),
+    stdio: request.stdio,
+    ...(request.timeout === null ? {} : { timeoutMillis: request.timeout * 1000 }),
+  })
+  return {
+    ...streamsOf(command),
+    exited: command.exited,
+    resize: (columns, rows) => command.resize?.(columns, rows),
+    signal: async (name) => void (await command.signal(name)),
+  }
+}
+
+async function runAgain(
+  ports: Ports,
+  running: RunningAgents,
+  record: BranchRecord,
+  request: CommandRequest,
+): Promise<CommandSession> {
+  const again = { command: request.command, cwd: request.cwd ?? record.cwd }
+  const { agent, exited } = await startAgent(ports, running, record, { ...request, again })
+  if (request.timeout !== null) {
+    const timer = setTimeout(() => void agent.kill('timeout'), request.timeout * 1000)
+    const stop = (): void => clearTimeout(timer)
+    exited.then(stop, stop)
+  }
+  return {
+    ...streamsOf(agent),
+    exited,
+    resize: (columns, rows) => agent.resize?.(columns, rows),
+    signal: async (name) => void (await agent.signal(name)),
+  }
+}
+
+/** One more reader of a running agent. */
+export async function attachToAgent(ports: Ports, running: RunningAgents, id: string): Promise<Attachment> {
+  const agent = await agentOf(ports, running, id)
+  const { output, errors } = agent.attach()
+  const readers = [output, errors].filter((reader) => reader !== undefined)
+  return {
+    ...(agent.input === undefined ? {} : { input: agent.input }),
+    output,
+    ...(errors === undefined ? {} : { errors }),
+    terminal: agent.resize !== undefined,
+    exited: running.exitOf(id) ?? agent.exited,
+    resize: (columns, rows) => agent.resize?.(columns, rows),
+    detach: () => {
+      for (const reader of readers) (reader as NodeJS.ReadableStream & { destroy(): void }).destroy()
+    },
+  }
+}
+
+const streamsOf = ({
+  input,
+  output,
+  errors,
+}: Pick<SessionStreams, 'input' | 'output' | 'errors'>): Partial<SessionStreams> => ({
+  ...(input === undefined ? {} : { input }),
+  ...(output === undefined ? {} : { output }),
+  ...(errors === undefined ? {} : { errors }),
+})
