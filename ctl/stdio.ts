@@ -35,6 +35,8 @@ export interface RelayOptions {
   terminal: boolean
   /** Standard input is passed on also where it is no terminal. */
   typeAlways?: boolean
+  /** Where the terminal of what runs is shown; the caller's own screen unless something else is said. */
+  show?: NodeJS.WriteStream
   /** The detach keys let go. */
   detachable?: boolean
 }
@@ -46,7 +48,7 @@ export async function relay(session: SessionStreams, options: RelayOptions): Pro
   const closed = new Promise<null>((resolve) => process.stdout.on('error', () => resolve(null)))
   const screen = screenOf()
   const drained = Promise.all([
-    output === undefined ? null : copy(output, options.terminal ? screen : process.stdout),
+    output === undefined ? null : copy(output, options.terminal ? (options.show ?? screen) : process.stdout),
     errors === undefined ? null : copy(errors, process.stderr),
   ])
   const keyboard = connectKeyboard(session, options)

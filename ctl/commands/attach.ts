@@ -19,7 +19,7 @@ export const run: VerbRun = async (context, [id = '']) => {
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve(null))
   })
   try {
-    const options = { terminal: session.terminal, typeAlways: true, detachable: true }
+    const options = { terminal: session.terminal, typeAlways: true, detachable: true, show: process.stdout }
     const exit = await Promise.race([relay(session, options), stopped])
     if (exit !== null) return agentStatus(exit)
     await context.printError(`${context.paintErrors.dim('puzzled: detached; the agent goes on')}\n`)

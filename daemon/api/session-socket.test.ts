@@ -104,6 +104,20 @@ describe('the socket of a command', () => {
     expect(await text(client.output)).toBe('early')
   })
 
+  it('tells the end of a command that was over before its caller came', async () => {
+    const running = program()
+    running.session.output.end('quick')
+    running.session.errors.end()
+    running.session.errors.resume()
+    running.finish()
+    await sleep(5)
+    const { path } = await offer(running, true)
+    await sleep(5)
+    const client = await SessionClient.open(path, true)
+    expect(await text(client.output)).toBe('quick')
+    expect(await client.exited).toMatchObject({ code: 3 })
+  })
+
   it('holds the command up while its caller does not read, and loses nothing', async () => {
     const running = program()
     const client = await SessionClient.open((await offer(running, true)).path, true)

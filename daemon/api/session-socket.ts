@@ -1,6 +1,7 @@
 import { chmod, chown, mkdir, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { finished } from 'node:stream/promises'
 import type { SessionStreams } from '../contract/engine.ts'
 import { type Frame, type FrameKind, FrameReader, frame, SESSION_FRAMES } from '../contract/session-frames.ts'
 
@@ -46,6 +47,8 @@ export class SessionSocket {
   #backlogBytes = 0
   #ended = false
   #met = false
+  /** Somebody came, or is not expected any more. */
+  readonly #arrival = arrival()
   #wait: NodeJS.Timeout | undefined
 
   private constructor(path: string, offered: Offered) {
@@ -72,6 +75,7 @@ export class SessionSocket {
   /** At the end of the daemon: nobody is waited for. */
   async close(): Promise<void> {
     clearTimeout(this.#wait)
+    this.#arrival.resolve()
     this.#server.close()
     for (const { socket } of this.#readers) socket.destroy()
     await rm(this.path, { force: true })
@@ -132,6 +136,7 @@ export class SessionSocket {
     if (command !== undefined) clearTimeout(this.#wait)
     if (command !== undefined && !this.#met) this.#flow()
     this.#met = true
+    this.#arrival.resolve()
   }
 
   #take(reader: Reader, { kind, bytes }: Frame): void {
@@ -202,12 +207,14 @@ export class SessionSocket {
   #abandon(): void {
     if (this.#ended) return
     const { command, report } = this.#offered
+    this.#arrival.resolve()
     for (const [, stream] of this.#streams) stream.resume()
     command?.abandoned().catch(report)
   }
 
-  /** Readers get all that is left, then the exit; nobody new is let in. */
+  /** Readers get all that is left, then the exit; nobody new is let in. A caller who is still on the way is waited for. */
   async #finish(last: Buffer): Promise<void> {
+    if (this.#offered.command !== undefined && !this.#met) await this.#arrival.promise
     this.#ended = true
     clearTimeout(this.#wait)
     this.#server.close()
@@ -216,10 +223,16 @@ export class SessionSocket {
   }
 }
 
+function arrival(): { promise: Promise<void>; resolve: () => void } {
+  let resolve: () => void = () => undefined
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}
+
 const notice = (text: string): Buffer => frame(SESSION_FRAMES.notice, Buffer.from(text))
 
-/** A terminal's master reads EIO when its last slave is closed: an error is an end like any other. */
+/** Also of a stream that has ended before anybody asked. An error is an end like any other. */
 const ended = (stream: NodeJS.ReadableStream): Promise<void> =>
-  new Promise((resolve) => {
-    for (const event of ['end', 'close', 'error']) stream.once(event, () => resolve())
-  })
+  finished(stream, { writable: false }).catch(() => undefined)
