@@ -112,8 +112,10 @@ export class BusEngine implements Engine {
     return this.#structured<BranchRecord>(id, 'Show')
   }
 
-  async changes(id: string): Promise<Changeset> {
-    return this.#structured<Changeset>(id, 'Changes')
+  async changes(id: string, selection?: Selection): Promise<Changeset> {
+    return selection === undefined
+      ? this.#structured<Changeset>(id, 'Changes')
+      : this.#structured<Changeset>(id, 'Select', [selection.only, selection.except])
   }
 
   async content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {

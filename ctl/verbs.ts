@@ -153,7 +153,8 @@ export const VERBS: readonly Verb[] = [
     name: 'review',
     group: 'Decide',
     args: '<id>',
-    summary: 'have a branch judged again',
+    summary: 'have a branch judged again, look at each change, and decide about what you take',
+    options: [['--judge', 'only have it judged; ask nothing (exit 120: held, 121: denied)']],
     load: () => import('./commands/review.ts'),
   },
   {

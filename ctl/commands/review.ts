@@ -1,11 +1,120 @@
+import type { Changeset } from '../../daemon/contract/changeset.ts'
+import type { Engine, Outcome, Selection } from '../../daemon/contract/engine.ts'
+import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { jsonText } from '../json.ts'
+import { Keyboard } from '../keys.ts'
+import { bannerId, changesText } from '../render/banner.ts'
 import { branchDetails } from '../render/branches.ts'
-import type { VerbRun } from '../verb.ts'
-import { decisionStatus } from './outcome.ts'
+import { visibleLine } from '../render/visible.ts'
+import { requester } from '../requester.ts'
+import { type ReviewChoice, reviewItems, selectionOfChoice } from '../review/items.ts'
+import { askAboutAll, type Person } from '../review/questions.ts'
+import { flagOption, type VerbContext, type VerbRun } from '../verb.ts'
+import { decisionStatus, showOutcome } from './outcome.ts'
 
-export const run: VerbRun = async (context, [id = '']) => {
+/** Has a branch judged again and asks a person about each change; ends in one decision about what was taken. */
+export const run: VerbRun = async (context, [id = ''], options) => {
   const engine = await context.engine()
-  const outcome = await engine.review(id)
-  await context.print(context.json ? jsonText(outcome) : branchDetails(await engine.show(id), context.paint))
+  const record = await engine.show(id)
+  const judgeOnly = context.json || flagOption(options, 'judge')
+  if (!judgeOnly && !(process.stdin.isTTY === true && process.stdout.isTTY === true))
+    throw new PuzzledError('usage', 'A review asks questions, and here is no terminal to ask them at', {
+      hint: `To have it judged without questions: puzzlectl review --judge ${id}; to decide: puzzlectl approve ${id}`,
+    })
+  const outcome = await engine.review(record.id)
+  if (context.json) await context.print(jsonText(outcome))
+  else await context.print(branchDetails(await engine.show(record.id), context.paint))
+  return judgeOnly ? decisionStatus(outcome) : reviewAtTerminal(context, engine, outcome)
+}
+
+async function reviewAtTerminal(context: VerbContext, engine: Engine, outcome: Outcome): Promise<number> {
+  const changeset = await engine.changes(outcome.branch)
+  if (changeset.digest !== outcome.digest)
+    throw new PuzzledError('changed-since-review', `Branch ${outcome.branch} changes while it is reviewed`, {
+      hint: 'Is a command running in it? puzzlectl ls',
+    })
+  const items = reviewItems(changeset, outcome.verdict)
+  const keyboard = new Keyboard()
+  const person: Person = { key: () => keyboard.key(), show: (text) => context.print(text) }
+  try {
+    await showRequests(context, changeset)
+    const choice = await askAboutAll(person, engine, outcome.branch, { changeset, items }, context.paint)
+    if (choice === null) return await leave(context, outcome)
+    return await decide(context, engine, keyboard, { outcome, changeset, choice })
+  } finally {
+    keyboard.close()
+  }
+}
+
+async function showRequests(context: VerbContext, { requests }: Changeset): Promise<void> {
+  for (const { method, host, path, bytes } of requests)
+    await context.print(`> ${method} ${visibleLine(`${host}${path}`)} (${bytes} B)\n`)
+  if (requests.length > 0)
+    await context.print(
+      context.paint.yellow(
+        'These requests are sent with whatever is approved; puzzlectl queue drop leaves one out.\n',
+      ),
+    )
+}
+
+async function leave(context: VerbContext, outcome: Outcome): Promise<number> {
+  await context.print('Nothing was decided.\n')
   return decisionStatus(outcome)
+}
+
+interface Reviewed {
+  outcome: Outcome
+  changeset: Changeset
+  choice: ReviewChoice
+}
+
+async function decide(
+  context: VerbContext,
+  engine: Engine,
+  keyboard: Keyboard,
+  reviewed: Reviewed,
+): Promise<number> {
+  const { outcome, changeset, choice } = reviewed
+  const id = outcome.branch
+  if (choice.taken.length === 0 && choice.left.length > 0) {
+    if (!(await agrees(context, keyboard, 'Nothing is taken. Reject the branch and throw it away')))
+      return leave(context, outcome)
+    const { id: gone } = await engine.reject(id, await reasonOf(context, keyboard))
+    await context.print(`Branch ${gone} is rejected; nothing of it was committed.\n`)
+    return 0
+  }
+  const selection = selectionOfChoice(changeset, choice)
+  // Directories that come along make the part larger than what was asked about: it is shown as it would land.
+  const part = selection === null ? changeset : await engine.changes(id, selection)
+  await context.print(`\n${partText(context, part, outcome, choice)}`)
+  if (!(await agrees(context, keyboard, 'Approve and commit'))) return leave(context, outcome)
+  return approve(context, engine, keyboard, { id, digest: part.digest, selection })
+}
+
+function partText(context: VerbContext, part: Changeset, outcome: Outcome, { left }: ReviewChoice): string {
+  const what = changesText({ totals: part.totals, requests: part.requests.length })
+  const rest = left.length === 0 ? '' : `; ${left.length} left in branch ${bannerId(outcome)}`
+  return `${context.paint.bold('Taken:')} ${what}${rest}\n${context.paint.dim(`digest ${part.digest}`)}\n`
+}
+
+async function approve(
+  context: VerbContext,
+  engine: Engine,
+  keyboard: Keyboard,
+  { id, digest, selection }: { id: string; digest: string; selection: Selection | null },
+): Promise<number> {
+  const why = await reasonOf(context, keyboard)
+  return showOutcome(context, await engine.approve(id, { by: requester(), digest, selection, why }))
+}
+
+async function agrees(context: VerbContext, keyboard: Keyboard, question: string): Promise<boolean> {
+  await context.print(`${context.paint.bold(`${question} [y/N]?`)} `)
+  const key = await keyboard.key()
+  await context.print(`${key === 'y' || key === 'Y' ? key : 'n'}\n`)
+  return key === 'y' || key === 'Y'
+}
+
+async function reasonOf(context: VerbContext, keyboard: Keyboard): Promise<string> {
+  await context.print('Why (Enter: no reason): ')
+  return keyboard.line((text) => context.print(text))
 }

@@ -145,8 +145,8 @@ export class LocalEngine implements Engine {
     return this.#reader.show(id)
   }
 
-  changes(id: string): Promise<Changeset> {
-    return this.#reader.changes(id)
+  changes(id: string, selection?: Selection): Promise<Changeset> {
+    return this.#reader.changes(id, selection)
   }
 
   content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {

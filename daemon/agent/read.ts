@@ -1,6 +1,6 @@
 import type { BranchRecord } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
-import type { BranchSummary, ContentPair, EngineReader, OutputPart } from '../contract/engine.ts'
+import type { BranchSummary, ContentPair, EngineReader, OutputPart, Selection } from '../contract/engine.ts'
 import type { Ports } from './ports.ts'
 import { changesetOf } from './review.ts'
 
@@ -10,7 +10,7 @@ const MOST_OUTPUT_BYTES = 1 << 20
 /** What of the ports only looks. */
 export interface ReadingPorts {
   store: Pick<Ports['store'], 'list' | 'read' | 'resolve'>
-  differ: Pick<Ports['differ'], 'diff' | 'content' | 'withRequests'>
+  differ: Pick<Ports['differ'], 'diff' | 'content' | 'select' | 'withRequests'>
   outbox: Pick<Ports['outbox'], 'pending'>
   outputs: Pick<Ports['outputs'], 'read'>
 }
@@ -34,8 +34,9 @@ export class BranchReader implements EngineReader {
     return this.#ports.store.read(await this.#ports.store.resolve(id))
   }
 
-  async changes(id: string): Promise<Changeset> {
-    return changesetOf(this.#ports, await this.show(id))
+  async changes(id: string, selection?: Selection): Promise<Changeset> {
+    const whole = await changesetOf(this.#ports, await this.show(id))
+    return selection === undefined ? whole : this.#ports.differ.select(whole, selection)
   }
 
   async content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {

@@ -20,6 +20,8 @@ const METHODS: Readonly<Record<string, Method>> = {
   Finish: async (engine, id) => one(await engine.finish(id)),
   Show: async (engine, id) => one(await engine.show(id)),
   Changes: async (engine, id) => one(await engine.changes(id)),
+  Select: async (engine, id, [only, except]) =>
+    one(await engine.changes(id, { only: texts(only), except: texts(except) })),
   Content: async (engine, id, [base, path, limit]) =>
     one(
       await engine.content(

@@ -79,6 +79,26 @@ describe('a selection', () => {
   it('of nothing is refused', () => expect(() => select(tree, ['nothing'])).toThrow('matches no change'))
 })
 
+describe('an exact path', () => {
+  const odd = changeset(
+    'add dir *',
+    'add file *.ts',
+    'add file a.ts',
+    'add file {a,b}',
+    'delete dir d',
+    'delete file d/x',
+  )
+  it.each([
+    ['*.ts', ['*.ts']],
+    ['{a,b}', ['{a,b}']],
+    ['*', ['*']],
+  ])('%s is no pattern', (path, expected) => expect(select(odd, [`=/home/u/app/${path}`])).toEqual(expected))
+  it('means nothing below it, but what must go with it', () =>
+    expect(select(odd, ['=/home/u/app/d'])).toEqual(['d', 'd/x']))
+  it('of another base means nothing', () =>
+    expect(() => select(odd, ['=/elsewhere/a.ts'])).toThrow('matches no change'))
+})
+
 describe('globs', () => {
   it.each([
     ['*.md', 'a/b/x.md', true],

@@ -1,6 +1,6 @@
 // pure
 import { Buffer } from 'node:buffer'
-import { showBytes } from '../contract/bytes.ts'
+import { exactPattern, showBytes } from '../contract/bytes.ts'
 import type { Change, Changeset } from '../contract/changeset.ts'
 import type { Selection } from '../contract/engine.ts'
 import { PuzzledError } from '../lib/errors.ts'
@@ -99,9 +99,11 @@ type Matcher = (path: Uint8Array, base: string) => boolean
 /**
  * Globs as people know them: `*` and `?` within a name, `**` across names, `[abc]`, `{a,b}`. A pattern without a slash
  * matches the name anywhere; a directory's pattern matches everything below it; one that begins with `/` is matched
- * against the absolute path. Bytes that are not UTF-8 are written as they are shown: `\xff`.
+ * against the absolute path. Bytes that are not UTF-8 are written as they are shown: `\xff`. `=` in front of an absolute path
+ * means exactly that path: nothing in it is special, and nothing below it is meant.
  */
 export function globMatcher(pattern: string): Matcher {
+  if (pattern.startsWith('=/')) return (path, base) => exactPattern(base, path) === pattern
   const absolute = pattern.startsWith('/')
   const trimmed = pattern.replace(/^\.\//, '').replace(/\/+$/, '')
   const anywhere = !trimmed.includes('/')

@@ -128,6 +128,12 @@ export const BRANCH: BusInterface = {
       action: 'look',
       about: 'What the branch would change.',
     },
+    Select: {
+      in: SELECTION,
+      out: [arg('changeset', 'a{sv}')],
+      action: 'look',
+      about: 'The part that a selection would land, with its own digest.',
+    },
     Content: {
       in: [arg('base', 'u'), arg('path', 'ay'), arg('limit', 't')],
       out: [arg('content', 'a{sv}')],

@@ -20,6 +20,10 @@ export function decodePath(text: PathText): Buffer {
   return text.path64 === undefined ? Buffer.from(text.path, 'utf8') : Buffer.from(text.path64, 'base64')
 }
 
+/** The pattern of a selection that means exactly this path of a base. */
+export const exactPattern = (base: string, path: Uint8Array): string =>
+  `=${base}/${showBytes(Buffer.from(path.buffer, path.byteOffset, path.byteLength))}`
+
 /** Valid UTF-8 sequences as they are, every other byte as `\xNN`. */
 export function showBytes(buffer: Buffer): string {
   let shown = ''

@@ -61,8 +61,11 @@ export interface Engine extends EngineReader {
 export interface EngineReader {
   list(): Promise<readonly BranchSummary[]>
   show(id: string): Promise<BranchRecord>
-  /** What the branch would change. Running branches are compared as they are at this moment. */
-  changes(id: string): Promise<Changeset>
+  /**
+   * What the branch would change, or the part of it that a selection would land, with its own digest. Running branches
+   * are compared as they are at this moment.
+   */
+  changes(id: string, selection?: Selection): Promise<Changeset>
   /** Bytes of one path that the branch touches, before and after, at most `limit` each; null where it does not exist. */
   content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair>
   /** What the agent wrote, as far as it is kept, from the cursor on (0: the oldest that is kept); about `limit` bytes at once. */

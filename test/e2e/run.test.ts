@@ -158,7 +158,7 @@ describe('decisions', () => {
       122,
       expect.stringContaining('no longer what was reviewed'),
     ])
-    await here.puzzlectl('review', 'late')
+    await here.puzzlectl('review', '--judge', 'late')
     const again = await here.asUser(REVIEWER, 'approve', 'late')
     expect([again.status, again.out]).toEqual([122, expect.stringMatching(/conflict.*a\.txt/s)])
     expect(text('a.txt')).toBe('the editor saved this\n')
