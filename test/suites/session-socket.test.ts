@@ -7,9 +7,9 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { SessionClient } from '../../ctl/session-client.ts'
-import { EXITED } from '../../test/fakes/ports.ts'
-import type { AgentExit } from '../contract/branch.ts'
-import { type Offered, SessionSocket } from './session-socket.ts'
+import { type Offered, SessionSocket } from '../../daemon/api/session-socket.ts'
+import type { AgentExit } from '../../daemon/contract/branch.ts'
+import { EXITED } from '../fakes/ports.ts'
 
 let root: string
 let open: SessionSocket[]
