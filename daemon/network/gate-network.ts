@@ -11,6 +11,7 @@ import { type BlockedRow, DenialLog } from './denial-log.ts'
 import { DnsServer } from './dns.ts'
 import { type Exposed, ExposedPorts, exposedPlaces } from './exposed.ts'
 import type { Gate } from './gate.ts'
+import { JAVA_STORES, javaStore } from './java-store.ts'
 import { NameBook } from './name-book.ts'
 import { NameGuard } from './name-guard.ts'
 import { AgentNetns } from './namespace.ts'
@@ -178,9 +179,17 @@ async function viewOf(authority: BranchAuthority): Promise<Pick<BranchNetwork, '
     files: [
       // Without a bundle on the host there is nothing to cover, but the variables still need one.
       ...(found.length === 0 ? [bundle] : found).map((path) => ({ path, bytes })),
+      ...javaFiles(bytes),
       { path: '/etc/resolv.conf', bytes: Buffer.from(RESOLV_CONF) },
     ],
   }
+}
+
+function javaFiles(bundle: Buffer): BranchNetwork['files'] {
+  const found = JAVA_STORES.filter((path) => existsSync(path))
+  if (found.length === 0) return []
+  const bytes = javaStore(bundle.toString())
+  return found.map((path) => ({ path, bytes }))
 }
 
 function droppedRows(dropped: ReadonlyMap<DropReason, number>): readonly BlockedRow[] {

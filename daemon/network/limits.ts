@@ -41,6 +41,9 @@ export const LIMITS = {
   addresses: 8,
   /** HTTP/2 connections of the agent; each can buffer some megabytes. */
   sessions: 128,
+  /** Of a body that may be under way in one HTTP/2 stream, and in all of a connection: 64 KiB keep an upload waiting. */
+  streamWindowBytes: 262_144,
+  sessionWindowBytes: 1_048_576,
   /** Streams in one HTTP/2 connection. */
   streams: 128,
 } as const

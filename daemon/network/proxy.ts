@@ -90,6 +90,7 @@ export class BranchProxy {
     const server = createHttp2Server({
       settings: {
         maxConcurrentStreams: limits.streams,
+        initialWindowSize: limits.streamWindowBytes,
         enableConnectProtocol: false,
         maxHeaderListSize: limits.headerBytes,
       },
@@ -106,6 +107,7 @@ export class BranchProxy {
         return
       }
       this.#sessions.add(session)
+      session.setLocalWindowSize(limits.sessionWindowBytes)
       session.once('close', () => this.#sessions.delete(session))
       session.on('error', () => session.destroy())
       session.setTimeout(limits.requestMs, () => session.close())

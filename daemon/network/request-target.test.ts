@@ -21,7 +21,8 @@ describe('targets', () => {
     ['/a%0d%0ab', 'encoded-nul'],
     ['/a/../b', 'dot-segment'],
     ['/a/..', 'dot-segment'],
-    ['/./a', 'dot-segment'],
+    ['/.;x/a', 'dot-segment'],
+    ['/./../a', 'dot-segment'],
     ['/a/%2e%2e/b', 'dot-segment'],
     ['/a/.%2E/b', 'dot-segment'],
     ['/a/..%2fb', 'dot-segment'],
@@ -38,6 +39,9 @@ describe('targets', () => {
     expect(parseTarget('/@s%2fname')).toMatchObject({ target: { readings: ['/@s%2Fname', '/@s/name'] } })
     expect(parseTarget('/a//b')).toMatchObject({ target: { readings: ['/a//b', '/a/b'] } })
     expect(parseTarget('/..a/b..c/...')).toMatchObject({ ok: true })
+    expect(parseTarget('/./a/.//./b/.')).toMatchObject({
+      target: { raw: '/./a/.//./b/.', readings: ['/./a/.//./b/.', '/./a/././b/.', '/a//b/', '/a/b/'] },
+    })
   })
 
   it('has no reading that climbs', () => {

@@ -58,13 +58,18 @@ function readingsOf(path: string): readonly string[] | TargetRefusal {
   for (const reading of [once, decode(path, false), decode(decode(path, false), false)]) {
     if (/[\x00-\x1f\x7f]/.test(reading)) return 'encoded-nul'
     if (reading.includes('\\')) return 'backslash'
-    // `..;x` is `..` for servers that know path parameters.
-    if (/(^|\/)\.{1,2}(;[^/]*)?(\/|$)/.test(reading)) return 'dot-segment'
-    found.add(reading)
-    found.add(reading.replace(/\/{2,}/g, '/'))
+    // `..;x` is `..` for servers that know path parameters. A plain `.` (apt writes it) is kept by some servers and
+    // dropped by others, and leads nowhere else in either.
+    if (/(^|\/)(\.\.(;[^/]*)?|\.;[^/]*)(\/|$)/.test(reading)) return 'dot-segment'
+    for (const one of [reading, withoutDots(reading)]) {
+      found.add(one)
+      found.add(one.replace(/\/{2,}/g, '/'))
+    }
   }
   return [...found]
 }
+
+const withoutDots = (path: string): string => path.replace(/\/(?:\.\/)+/g, '/').replace(/\/\.$/, '/')
 
 /** Bytes become characters one to one, so that no Unicode decoding can turn several spellings into one. */
 const decode = (text: string, keepSlash: boolean): string =>
