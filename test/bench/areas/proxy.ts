@@ -10,6 +10,7 @@ import { type BranchNetwork, openNetwork } from '../../../daemon/network/gate-ne
 import { prepareNetns } from '../../../daemon/network/namespace.ts'
 import { network, rule } from '../../fixtures/network-rules.ts'
 import type { BenchArea, BenchCase } from '../harness.ts'
+import { type Peer, startPeers } from './proxy-peers.ts'
 
 const NAME = 'bench.example.com'
 
@@ -26,23 +27,30 @@ interface Rig {
   readonly outside: Load
   readonly gate: BranchNetwork
   readonly directory: string
+  readonly peers: readonly Peer[]
+}
+
+interface Done {
+  readonly times: readonly number[]
+  readonly failures: number
 }
 
 /** A client process that is told what to send. */
 class Load {
   readonly #child: ChildProcess
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting: ((done: Done) => void)[] = []
 
   constructor(child: ChildProcess) {
     this.#child = child
     if (child.stdout !== null)
-      createInterface({ input: child.stdout }).on('line', () => this.#waiting.shift()?.())
+      createInterface({ input: child.stdout }).on('line', (line) => this.#waiting.shift()?.(JSON.parse(line)))
   }
 
-  run(mode: string, count: number, concurrency: number): Promise<void> {
+  /** What each request took, in milliseconds, and how many were not answered well. */
+  run(mode: string, count: number, concurrency: number, port?: number): Promise<Done> {
     return new Promise((done) => {
       this.#waiting.push(done)
-      this.#child.stdin?.write(`${JSON.stringify({ mode, count, concurrency })}\n`)
+      this.#child.stdin?.write(`${JSON.stringify({ mode, count, concurrency, port })}\n`)
     })
   }
 }
@@ -74,7 +82,7 @@ async function open(): Promise<Rig> {
     onEvent: () => undefined,
     lookup: async () => ({ addresses: parsed === undefined ? [] : [parsed], ttlSeconds: 3600 }),
     authorities: [certText],
-    queueLimits: { maxRequests: 1_000_000, maxBytes: 1e12, maxBodyBytes: 1e6 },
+    queueLimits: { maxRequests: 1_000_000, maxBytes: 1e12, maxBodyBytes: 1e6, maxHeadBytes: 1e12 },
   })
   const client = join(packageRoot(), 'test/bench/proxy-client.mjs')
   const bundle = Buffer.from(gate.files[0]?.bytes ?? []).toString()
@@ -83,7 +91,14 @@ async function open(): Promise<Rig> {
     stdio: ['pipe', 'pipe', 'inherit', fd],
   })
   const outside = spawn(process.execPath, [client, address, ''], { stdio: ['pipe', 'pipe', 'inherit'] })
-  return { inside: new Load(startedBy(inside)), outside: new Load(startedBy(outside)), gate, directory }
+  const peers = await startPeers(directory, startedBy)
+  return {
+    inside: new Load(startedBy(inside)),
+    outside: new Load(startedBy(outside)),
+    gate,
+    directory,
+    peers,
+  }
 }
 
 const children: ChildProcess[] = []
@@ -103,29 +118,71 @@ async function close(): Promise<void> {
 }
 
 const REQUESTS = 256
+/** Times of single requests, by case and candidate. */
+const single = new Map<string, { times: number[]; failures: number }>()
+
+type Row = [name: string, from: Load, mode: string, port?: number]
+
+function candidatesOf(rig: Rig, concurrency: number): BenchCase['candidates'] {
+  const { inside, outside, peers } = rig
+  const load =
+    (name: string, from: Load, mode: string, port?: number): (() => Promise<void>) =>
+    async () => {
+      const done = await from.run(mode, REQUESTS, concurrency, port)
+      const key = `${concurrency} at a time: ${name}`
+      const known = single.get(key) ?? { times: [], failures: 0 }
+      known.times.push(...done.times)
+      known.failures += done.failures
+      single.set(key, known)
+    }
+  const named: Row[] = [
+    ['direct, no proxy', outside, 'direct'],
+    ['puzzled, forwarded', inside, 'forward'],
+    ...peers.map(({ name, port }): Row => [`${name}, forwarded`, outside, 'via', port]),
+    ['puzzled, TLS ended, HTTP/1.1', inside, 'http1'],
+    ...peers.map(({ name, port, reads }): Row => {
+      const what = reads ? 'TLS ended' : 'TLS passed unread'
+      return [`${name}, ${what}, HTTP/1.1`, outside, 'viaTls', port]
+    }),
+    ['puzzled, TLS ended, HTTP/2', inside, 'http2'],
+    ['puzzled, 2 KiB write queued durably', inside, 'queue'],
+  ]
+  return Object.fromEntries(named.map(([name, from, mode, port]) => [name, load(name, from, mode, port)]))
+}
+
+/** The harness times batches; what one request takes, and how many there are in a second, follows here. */
+function singleText(): string {
+  const rows = [...single].map(([key, { times, failures }]) => {
+    const sorted = [...times].sort((a, b) => a - b)
+    const at = (part: number): string => (sorted[Math.floor(sorted.length * part)] ?? 0).toFixed(2)
+    const concurrency = Number.parseInt(key, 10)
+    const rate = Math.round((1000 * concurrency * times.length) / times.reduce((sum, one) => sum + one, 0))
+    const failed = failures === 0 ? '' : `  ${failures} failed`
+    const numbers = `p50 ${at(0.5).padStart(7)} ms  p99 ${at(0.99).padStart(7)} ms`
+    return `  ${key.padEnd(58)} ${String(rate).padStart(6)}/s  ${numbers}${failed}`
+  })
+  return `Single requests\n${rows.join('\n')}\n`
+}
 
 export const area: BenchArea = {
   name: 'proxy',
   missing: () => (process.geteuid?.() === 0 ? undefined : 'needs root'),
   cases: async () => {
-    opened = await open()
-    const { inside, outside } = opened
-    const cases = [1, 32, 256].map(
+    const rig = await open()
+    opened = rig
+    return [1, 32, 256].map(
       (concurrency): BenchCase => ({
         name: `${REQUESTS} requests, ${concurrency} at a time`,
         baseline: 'direct, no proxy',
+        goal: 'rate ≥ 4 × sandbox-runtime, ≥ 3 × mitmproxy',
         rounds: 12,
         warmUp: 3,
-        candidates: {
-          'direct, no proxy': () => outside.run('direct', REQUESTS, concurrency),
-          'puzzled, forwarded': () => inside.run('forward', REQUESTS, concurrency),
-          'puzzled, TLS ended, HTTP/1.1': () => inside.run('http1', REQUESTS, concurrency),
-          'puzzled, TLS ended, HTTP/2': () => inside.run('http2', REQUESTS, concurrency),
-          'puzzled, 2 KiB write queued durably': () => inside.run('queue', REQUESTS, concurrency),
-        },
+        candidates: candidatesOf(rig, concurrency),
       }),
     )
-    return cases
   },
-  close,
+  close: async () => {
+    console.log(singleText())
+    await close()
+  },
 }
