@@ -61,22 +61,23 @@ function syscallFunction(): RawSyscall {
 /** Address of a byte array. It stays valid while the array is referenced: backing stores do not move. */
 export const addressOf = (bytes: Uint8Array): bigint => ffi().address(bytes) as bigint
 
-const toWord = (arg: SysArg | undefined): number | bigint =>
-  arg === undefined || arg === null
-    ? 0
-    : typeof arg === 'object'
-      ? arg.byteLength === 0
-        ? 0
-        : addressOf(arg)
-      : arg
+const toWord = (arg: SysArg): number | bigint =>
+  typeof arg !== 'object' ? arg : arg === null || arg.byteLength === 0 ? 0 : addressOf(arg)
 
 /**
  * One raw system call on the calling thread; the result is the return value, or the negative errno.
  * Byte arrays are passed by address: strings must already end in NUL (`cstring`).
  */
-export function trySyscall(nr: number, ...args: SysArg[]): number {
-  const [a, b, c, d, e, f] = args
-  // SAFETY: synchronous on the calling thread; `args` keeps every array alive until the call returns; libc's
+export function trySyscall(
+  nr: number,
+  a: SysArg = 0,
+  b: SysArg = 0,
+  c: SysArg = 0,
+  d: SysArg = 0,
+  e: SysArg = 0,
+  f: SysArg = 0,
+): number {
+  // SAFETY: synchronous on the calling thread; the parameters keep every array alive until the call returns; libc's
   // syscall() is variadic but takes only register-sized words, which both ABIs pass alike. errno is read at once.
   const result = syscallFunction()(nr, toWord(a), toWord(b), toWord(c), toWord(d), toWord(e), toWord(f))
   return Number(result) === -1 ? -(ffi().errno() as number) : Number(result)
@@ -84,7 +85,8 @@ export function trySyscall(nr: number, ...args: SysArg[]): number {
 
 /** The same, but a failure is thrown as `KernelError` with the call's name and arguments. */
 export function syscall(name: string, nr: number, ...args: SysArg[]): number {
-  const result = trySyscall(nr, ...args)
+  const [a, b, c, d, e, f] = args
+  const result = trySyscall(nr, a, b, c, d, e, f)
   if (result < 0) throw new KernelError(name, -result, args)
   return result
 }
@@ -96,6 +98,25 @@ export function cstring(text: string | Uint8Array): Buffer {
   const buffer = Buffer.alloc(bytes.length + 1)
   buffer.set(bytes)
   return buffer
+}
+
+const scratch = Buffer.alloc(4096)
+let scratchAddress: bigint | undefined
+
+/**
+ * The same for one call of one name: short ones are copied into memory of this thread that is good until the next call
+ * of this function. A walk asks for hundreds of thousands of names, and a buffer for each costs more than the system call.
+ */
+export function nameWord(name: string | Uint8Array): SysArg {
+  if (typeof name === 'string' || name.length >= scratch.length) return cstring(name)
+  for (let at = 0; at < name.length; at++) {
+    const byte = name[at] ?? 0
+    if (byte === 0) return cstring(name)
+    scratch[at] = byte
+  }
+  scratch[name.length] = 0
+  scratchAddress ??= addressOf(scratch)
+  return scratchAddress
 }
 
 const libraries = new Map<string, LibraryHandle>()

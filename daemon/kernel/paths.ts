@@ -1,4 +1,4 @@
-import { cstring, KernelError, syscall, trySyscall } from './ffi.ts'
+import { cstring, KernelError, nameWord, syscall, trySyscall } from './ffi.ts'
 import { AT, O, RENAME, RESOLVE } from './file-numbers.ts'
 import { UTIME_OMIT } from './uapi/open.ts'
 import { NR } from './uapi/syscalls.ts'
@@ -40,21 +40,16 @@ export const openRoot = (path: Name, flags: number = O.RDONLY): number =>
 
 /** Opens one component; its last symlink is never followed. Refuses names that are more than one component. */
 export function openat(dir: number, name: Name, flags: number, mode = 0): number {
-  // SAFETY: see the head of the file.
-  return syscall(
-    'openat',
-    NR.openat,
-    dir,
-    cstring(component(name)),
-    flags | O.NOFOLLOW | O.CLOEXEC | O.NOCTTY,
-    mode,
-  )
+  const bytes = component(name)
+  // SAFETY: see the head of the file; the name may stand in the scratch memory of `nameWord`, which no call in between uses.
+  const fd = trySyscall(NR.openat, dir, nameWord(bytes), flags | O.NOFOLLOW | O.CLOEXEC | O.NOCTTY, mode)
+  if (fd < 0) throw new KernelError('openat', -fd, [dir, bytes])
+  return fd
 }
 
 /** A name that getdents could have returned: anything else would let `openat` leave the directory. */
-export function component(name: Name): Buffer {
-  const bytes =
-    typeof name === 'string' ? Buffer.from(name) : Buffer.from(name.buffer, name.byteOffset, name.length)
+export function component(name: Name): Uint8Array {
+  const bytes = typeof name === 'string' ? Buffer.from(name) : name
   if (bytes.length === 0 || bytes.includes(0x2f) || isDots(bytes))
     throw new KernelError('component', 22, [name])
   return bytes
@@ -65,7 +60,8 @@ const isDots = (bytes: Uint8Array): boolean =>
 
 export function close(fd: number): void {
   // SAFETY: an int. The descriptor is gone even when close reports an error, so it is never retried.
-  syscall('close', NR.close, fd)
+  const result = trySyscall(NR.close, fd)
+  if (result < 0) throw new KernelError('close', -result, [fd])
 }
 
 /** Runs with a descriptor and closes it. */

@@ -1,4 +1,4 @@
-import { addressOf, cstring, KernelError, trySyscall } from './ffi.ts'
+import { addressOf, cstring, KernelError, nameWord, type SysArg, trySyscall } from './ffi.ts'
 import { AT, S } from './file-numbers.ts'
 import { statx as layout, STATX_BASIC_STATS, STATX_MNT_ID } from './uapi/open.ts'
 import { NR } from './uapi/syscalls.ts'
@@ -24,24 +24,23 @@ export interface Stat {
 
 const WANTED = STATX_BASIC_STATS | STATX_MNT_ID
 const buffer = Buffer.alloc(layout.size)
+let bufferAddress: bigint | undefined
 const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength)
 const EMPTY = cstring('')
 
 /** The inode of a name; a symlink itself, never its target. */
 export function statAt(dir: number, name: Uint8Array | string): Stat {
-  const path = cstring(name)
-  const result = statx(dir, path, AT.SYMLINK_NOFOLLOW)
-  if (result < 0) throw new KernelError('statx', -result, [dir, path])
+  const result = statx(dir, nameWord(name), AT.SYMLINK_NOFOLLOW)
+  if (result < 0) throw new KernelError('statx', -result, [dir, name])
   return decode()
 }
 
 /** The same; undefined where there is nothing. Only ENOENT and ENOTDIR mean nothing. */
 export function tryStatAt(dir: number, name: Uint8Array | string): Stat | undefined {
-  const path = cstring(name)
-  const result = statx(dir, path, AT.SYMLINK_NOFOLLOW)
+  const result = statx(dir, nameWord(name), AT.SYMLINK_NOFOLLOW)
   if (result === 0) return decode()
   if (result === -2 || result === -20) return undefined
-  throw new KernelError('statx', -result, [dir, path])
+  throw new KernelError('statx', -result, [dir, name])
 }
 
 /** The inode of a descriptor, O_PATH ones included. */
@@ -51,10 +50,11 @@ export function statFd(fd: number): Stat {
   return decode()
 }
 
-function statx(dir: number, path: Uint8Array, flags: number): number {
+function statx(dir: number, path: SysArg, flags: number): number {
+  bufferAddress ??= addressOf(buffer)
   // SAFETY: writes 256 bytes of struct statx into the module's buffer, which is decoded before any other call of
   // this thread; each worker has its own module instance and so its own buffer.
-  return trySyscall(NR.statx, dir, path, flags | AT.NO_AUTOMOUNT, WANTED, addressOf(buffer))
+  return trySyscall(NR.statx, dir, path, flags | AT.NO_AUTOMOUNT, WANTED, bufferAddress)
 }
 
 const time = (at: number): bigint =>

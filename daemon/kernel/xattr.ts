@@ -1,4 +1,4 @@
-import { addressOf, cstring, KernelError, trySyscall } from './ffi.ts'
+import { addressOf, cstring, KernelError, type SysArg, trySyscall } from './ffi.ts'
 import { NR } from './uapi/syscalls.ts'
 
 /**
@@ -16,6 +16,7 @@ const ENODATA = -61
 const ERANGE = -34
 const ENOTSUP = -95
 let buffer = Buffer.alloc(65_536)
+let address: bigint | undefined
 
 function pathOf(target: { dir: number; name: Uint8Array | string }): Buffer {
   const name = typeof target.name === 'string' ? Buffer.from(target.name) : target.name
@@ -26,11 +27,18 @@ type Form = 'get' | 'set' | 'list' | 'remove'
 const BY_FD = { get: NR.fgetxattr, set: NR.fsetxattr, list: NR.flistxattr, remove: NR.fremovexattr }
 const BY_PATH = { get: NR.lgetxattr, set: NR.lsetxattr, list: NR.llistxattr, remove: NR.lremovexattr }
 
-function call(form: Form, target: XattrTarget, ...rest: (number | bigint | Uint8Array | null)[]): number {
+function call(
+  form: Form,
+  target: XattrTarget,
+  a: SysArg,
+  b: SysArg = 0,
+  c: SysArg = 0,
+  d: SysArg = 0,
+): number {
   // SAFETY: names end in NUL; value buffers are given with their length and outlive the synchronous call.
   return typeof target === 'number'
-    ? trySyscall(BY_FD[form], target, ...rest)
-    : trySyscall(BY_PATH[form], pathOf(target), ...rest)
+    ? trySyscall(BY_FD[form], target, a, b, c, d)
+    : trySyscall(BY_PATH[form], pathOf(target), a, b, c, d)
 }
 
 function fail(form: Form, result: number, target: XattrTarget, name = ''): never {
@@ -64,11 +72,16 @@ export function getXattr(target: XattrTarget, name: string): Buffer | undefined 
 }
 
 /** Reads into the module's buffer, which grows when a value is larger (ext4 ea_inode, XFS: up to 64 KiB). */
-function fill(form: 'get' | 'list', target: XattrTarget, ...key: Uint8Array[]): number {
+function fill(form: 'get' | 'list', target: XattrTarget, key?: Uint8Array): number {
   for (;;) {
-    const result = call(form, target, ...key, addressOf(buffer), buffer.length)
+    address ??= addressOf(buffer)
+    const result =
+      key === undefined
+        ? call(form, target, address, buffer.length)
+        : call(form, target, key, address, buffer.length)
     if (result !== ERANGE || buffer.length >= 1 << 20) return result
     buffer = Buffer.alloc(buffer.length * 2)
+    address = undefined
   }
 }
 

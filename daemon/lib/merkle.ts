@@ -1,14 +1,26 @@
 // pure
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 
 /** RFC 6962 hashing: leaves and nodes are hashed with different prefixes, so that neither can pass for the other. */
 
-export const leafHash = (data: Uint8Array): Buffer => createHash('sha256').update(LEAF).update(data).digest()
-const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer =>
-  createHash('sha256').update(NODE).update(left).update(right).digest()
+export const leafHash = (data: Uint8Array): Buffer => hashBehind(LEAF, data)
+const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => hashBehind(NODE, left, right)
 
-const LEAF = Buffer.from([0])
-const NODE = Buffer.from([1])
+const LEAF = 0
+const NODE = 1
+
+/** A hash object for each of a hundred thousand small pieces costs more than hashing them. */
+let scratch = Buffer.alloc(1024)
+function hashBehind(prefix: number, first: Uint8Array, second: Uint8Array = NOTHING): Buffer {
+  const length = 1 + first.length + second.length
+  if (length > scratch.length) scratch = Buffer.alloc(length * 2)
+  scratch[0] = prefix
+  scratch.set(first, 1)
+  scratch.set(second, 1 + first.length)
+  return hash('sha256', scratch.subarray(0, length), 'buffer')
+}
+
+const NOTHING = new Uint8Array(0)
 
 /** The root of an empty tree is the hash of nothing. */
 const emptyRoot = (): Buffer => createHash('sha256').digest()

@@ -103,7 +103,7 @@ describe('a full disk', () => {
       mkdirSync(base)
       writeFileSync(join(base, 'keep'), 'kept\n')
       // The developer must be able to reach it.
-    for (const above of [place.path, join(place.path, '..')]) chmodSync(above, 0o755)
+      for (const above of [place.path, join(place.path, '..')]) chmodSync(above, 0o755)
       chownSync(base, DEVELOPER, DEVELOPER)
       try {
         const script = 'echo agent > small; head -c 40000000 /dev/urandom > large; rm keep'
