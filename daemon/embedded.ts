@@ -261,7 +261,8 @@ const delegate = (agent: Awaited<ReturnType<Launcher['start']>>): RunningAgent =
 const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchSpace): Budgeting => ({
   atLimit: (wished) => (canAsk ? wished : 'kill'),
   watch: (id, { limits, atLimit }, agent, hooks) => {
-    const layers = limits.disk === undefined && limits.inodes === undefined ? null : space.readerOf(id)
+    const layers =
+      limits.disk === undefined && limits.inodes === undefined ? null : space.readerOf(id, limits)
     const meter = new Meter(limits, atLimit, {
       readings: async () => ({ ...agent.readings(), ...layers?.read(), ...network.readings(id) }),
       freeze: () => agent.freeze(),
@@ -269,7 +270,7 @@ const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchSpace): 
       kill: async () => void (await agent.kill('budget')),
       announce: ({ budget, used, limit, percent }) => hooks.crossed(budget, used, limit, percent),
       exceeded: ({ message, action, ...facts }) => hooks.exceeded(message, action, facts),
-      failed: (error, action) => hooks.exceeded(`Its use cannot be read: ${error}`, action, {}),
+      failed: (error, action) => hooks.exceeded(unreadable(error), action, {}),
       extended: (kind, limit) => extendHeld(kind, limit, agent, layers),
       now: () => performance.now(),
     })
@@ -281,6 +282,12 @@ const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchSpace): 
     }
   },
 })
+
+/** A disk that is nearly full is a reason of its own. */
+const unreadable = (error: unknown): string =>
+  error instanceof PuzzledError && error.code === 'no-space'
+    ? `${error.message}. ${error.hint ?? ''}`
+    : `Its use cannot be read: ${error}`
 
 function refusalOf(meter: Meter, id: string): Error | null {
   if (meter.exceeded !== null) return exceededError(meter.exceeded, id)

@@ -3,6 +3,7 @@ import { fstatfs } from '../kernel/file-data.ts'
 import { openRoot, withFd } from '../kernel/paths.ts'
 import { getProject, projectQuota, projectUsage, setProjectLimits } from '../kernel/quota.ts'
 import { workerPath } from '../lib/assets.ts'
+import { PuzzledError } from '../lib/errors.ts'
 import { WorkerLink } from '../lib/worker-link.ts'
 import type { LayerStore } from './overlay.ts'
 import type { Use } from './space-walk.ts'
@@ -35,24 +36,38 @@ export class BranchSpace {
     this.#now = now
   }
 
-  /** For a branch whose layers exist. */
-  readerOf(id: string): SpaceReader {
+  /**
+   * For a branch whose layers exist. Whatever its limits, reading throws `no-space` when the store's filesystem runs out
+   * of room: the agent stands still before nobody on this machine can write any more.
+   */
+  readerOf(id: string, limits: { disk?: number } = {}): SpaceReader {
     const layers = join(this.#store.directory(id), 'layers')
     const project = projectOf(layers)
-    return project === null ? this.#walked(layers) : counted(layers, project)
+    const reader = project === null ? this.#walked(layers, limits.disk) : counted(layers, project)
+    const demandRoom = roomKeeper(layers)
+    return {
+      read: () => {
+        demandRoom()
+        return reader.read()
+      },
+      extend: (kind, limit) => reader.extend(kind, limit),
+    }
   }
 
   async close(): Promise<void> {
     await this.#walker.close()
   }
 
-  #walked(layers: string): SpaceReader {
+  #walked(layers: string, disk: number | undefined): SpaceReader {
     let last: { disk?: number; inodes?: number } = {}
     let failure: unknown
+    let limit = disk ?? Number.POSITIVE_INFINITY
+    let usedAtWalk = roomOf(layers).used
     let next = this.#now() + FIRST_WALK_MILLIS
     const walk = async (): Promise<void> => {
       const began = this.#now()
       next = Number.POSITIVE_INFINITY
+      usedAtWalk = roomOf(layers).used
       const { bytes, inodes } = (await this.#walker.call('measure', layers)) as Use
       last = { disk: bytes, inodes }
       const ended = this.#now()
@@ -61,14 +76,43 @@ export class BranchSpace {
     return {
       read: () => {
         if (failure !== undefined) throw failure
-        if (this.#now() >= next)
+        // Nobody can have used more than the whole filesystem has grown by: only when that could be too much, at once.
+        const hurry = (last.disk ?? 0) + roomOf(layers).used - usedAtWalk >= limit
+        if (this.#now() >= next || (hurry && next !== Number.POSITIVE_INFINITY))
           walk().catch((error: unknown) => {
             failure = error
           })
         return last
       },
-      extend: () => undefined,
+      extend: (kind, to) => {
+        if (kind === 'disk') limit = to
+      },
     }
+  }
+}
+
+const roomOf = (path: string): { free: number; used: number; total: number } =>
+  withFd(openRoot(path), (fd) => {
+    const { blockSize, blocksFree, blocksTotal } = fstatfs(fd)
+    const [free, total] = [blocksFree * blockSize, blocksTotal * blockSize]
+    return { free, total, used: total - free }
+  })
+
+const MOST_RESERVE = 1 << 30
+const RESERVE_SHARE = 1 / 20
+
+/** On a disk that was nearly full before, a branch may still use half of what there was. */
+function roomKeeper(layers: string): () => void {
+  const { free: atStart, total } = roomOf(layers)
+  const floor = Math.min(MOST_RESERVE, total * RESERVE_SHARE, atStart / 2)
+  return () => {
+    const { free } = roomOf(layers)
+    if (free >= floor) return
+    const left = `${Math.floor(free / (1 << 20))} MiB`
+    throw new PuzzledError('no-space', `The filesystem of the store has only ${left} left`, {
+      hint: 'Make room there (puzzlectl gc, or discard branches), then extend a budget of the branch.',
+      data: { free, floor },
+    })
   }
 }
 
