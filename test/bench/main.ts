@@ -7,6 +7,7 @@ const AREAS: Readonly<Record<string, () => Promise<{ area: BenchArea }>>> = {
   proxy: () => import('./areas/proxy.ts'),
   branch: () => import('./areas/branch.ts'),
   commit: () => import('./areas/commit.ts'),
+  large: () => import('./areas/large.ts'),
   run: () => import('./areas/run.ts'),
   scale: () => import('./areas/scale.ts'),
   gate: () => import('./areas/gate.ts'),

@@ -15,8 +15,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { WorkerCommitter } from '../../../daemon/branch/committer.ts'
 import { LayerDiffer } from '../../../daemon/branch/diff.ts'
+import { FileBranchStore } from '../../../daemon/branch/store.ts'
 import type { BranchRecord } from '../../../daemon/contract/branch.ts'
 import type { Changeset } from '../../../daemon/contract/changeset.ts'
+import { nodeFiles } from '../../../daemon/lib/durable.ts'
+import { newBranchId } from '../../../daemon/lib/ids.ts'
+import { branchRecord } from '../../fakes/branch-record.ts'
 import { TestStore } from '../../root/branches.ts'
 import type { BenchArea, BenchCase } from '../harness.ts'
 
@@ -43,6 +47,13 @@ function scratch(): string {
   const path = mkdtempSync(join(tmpdir(), 'bench-commit-'))
   endings.push(() => rmSync(path, { recursive: true, force: true }))
   return path
+}
+
+function newStore(): TestStore {
+  const store = new TestStore()
+  endings.push(() => store.remove())
+  for (const folder of ['journal', 'staging', 'trash']) mkdirSync(join(store.root, folder), { mode: 0o700 })
+  return store
 }
 
 interface Prepared {
@@ -75,9 +86,7 @@ function copyWithFsync(from: string, to: string): void {
 }
 
 function commitCase(files: number): BenchCase {
-  const store = new TestStore()
-  endings.push(() => store.remove())
-  for (const folder of ['journal', 'staging', 'trash']) mkdirSync(join(store.root, folder), { mode: 0o700 })
+  const store = newStore()
   const committer = new WorkerCommitter(store, now)
   const fresh = scratch()
   fill(fresh, files, 'new')
@@ -111,9 +120,65 @@ function commitCase(files: number): BenchCase {
   }
 }
 
+/** The commit that took the last one back is itself taken back in the next round. */
+async function revertCase(files: number): Promise<BenchCase> {
+  const store = newStore()
+  const committer = new WorkerCommitter(store, now)
+  const { record, changeset } = await prepare(store, files)
+  let { commit } = await committer.commit(record, changeset, NO_HOOKS)
+  const [fresh, target] = [scratch(), scratch()]
+  fill(fresh, files, 'new')
+  fill(target, files, 'old')
+  return {
+    name: `take back a commit of ${files} files, durable`,
+    baseline: 'cp -a and sync -f',
+    rounds: ROUNDS,
+    warmUp: WARM_UP,
+    candidates: {
+      'puzzled: revert': async () => {
+        commit = (await committer.revert(commit, record.requester)).commit
+      },
+      'cp -a and sync -f': () => {
+        execFileSync('cp', ['-a', `${fresh}/.`, target])
+        execFileSync('sync', ['-f', target])
+      },
+    },
+  }
+}
+
+/** Out of sight at once, whatever the size; the removal itself is in the background. */
+async function discardCase(files: number): Promise<BenchCase> {
+  const root = scratch()
+  for (const folder of ['branches', 'trash']) mkdirSync(join(root, folder))
+  const branches = new FileBranchStore(root, nodeFiles, now)
+  const [ids, copies]: [string[], string[]] = [[], []]
+  for (let round = 0; round < ROUNDS + WARM_UP; round++) {
+    const id = newBranchId()
+    await branches.create({ ...branchRecord(id), state: 'discarding' })
+    fill(join(branches.directory(id), 'layers'), files, 'new')
+    ids.push(id)
+    const copy = scratch()
+    fill(copy, files, 'new')
+    copies.push(copy)
+  }
+  return {
+    name: `discard a branch of ${files} files`,
+    baseline: 'rm -r',
+    goal: 'p50 ≤ 5 ms',
+    rounds: ROUNDS,
+    warmUp: WARM_UP,
+    candidates: {
+      'puzzled: discard': () => branches.discard(ids.pop() ?? ''),
+      'rm -r': () => void execFileSync('rm', ['-r', copies.pop() ?? '']),
+    },
+  }
+}
+
+const FILES = Number(process.env.PUZZLED_BENCH_FILES ?? 1000)
+
 export const area: BenchArea = {
   name: 'commit',
   missing: () => (process.geteuid?.() === 0 ? undefined : 'needs root'),
   // PUZZLED_BENCH_FILES=10000 for the large one: making six branches of that size takes a minute by itself.
-  cases: () => [commitCase(Number(process.env.PUZZLED_BENCH_FILES ?? 1000))],
+  cases: async () => [commitCase(FILES), await revertCase(FILES), await discardCase(10 * FILES)],
 }
