@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { errnoOf } from '../lib/errors.ts'
@@ -106,11 +106,21 @@ export function processesOf(path: string): number[] {
   return [path, ...descendants(path)].flatMap((group) => words(group, 'cgroup.procs').map(Number))
 }
 
+/** A cgroup may go at any moment (systemd removes an empty scope at once); one that is gone has nothing beneath it. */
 function descendants(path: string): string[] {
-  if (!existsSync(path)) return []
-  return readdirSync(path, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .flatMap((entry) => [join(path, entry.name), ...descendants(join(path, entry.name))])
+  return foldersIn(path).flatMap((name) => [join(path, name), ...descendants(join(path, name))])
+}
+
+function foldersIn(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? entry.name : [],
+    )
+  } catch (error) {
+    const errno = errnoOf(error)
+    if (errno === 'ENOENT' || errno === 'ENODEV') return []
+    throw error
+  }
 }
 
 const PAGE_BYTES = 4096
@@ -192,7 +202,7 @@ export function removeCgroup(path: string): boolean {
       rmdirSync(group)
     } catch (error) {
       if (errnoOf(error) === 'EBUSY') return false
-      if (errnoOf(error) !== 'ENOENT') throw error
+      if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENODEV') throw error
     }
   }
   return true

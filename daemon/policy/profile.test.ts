@@ -32,6 +32,10 @@ describe('resources of a profile', () => {
     ['ioReadOps: 0', 'expected a number'],
     ['swap: 1', 'unknown key "swap"'],
   ])('refuse %s', (line, message) => expect(refusal(`${MINIMAL}resources: { ${line} }\n`)).toContain(message))
+
+  it.each(['nofile: 3', 'stack: 64KiB'])('refuse a limit that no start survives: %s', (line) =>
+    expect(refusal(`${MINIMAL}rlimits: { ${line} }\n`)).toContain('expected at least'),
+  )
 })
 
 describe('profile', () => {

@@ -80,6 +80,8 @@ const credential = z.strictObject({
 })
 
 const feature = z.enum(FEATURE_NAMES)
+/** The kernel puts arguments and environment there: below this, programs die before their first instruction. */
+const SMALLEST_STACK = 128 * 1024
 const weight = z.int('a whole number').min(1, 'a share of at least 1').max(10_000, 'a share of at most 10000')
 const rate = count.min(1, 'a number of at least 1')
 
@@ -279,9 +281,15 @@ export const profileSchema = z.strictObject({
     .describe('Features that are used where they are there; what was not granted is recorded.'),
   rlimits: z
     .strictObject({
-      nofile: count.optional().describe('Open descriptors of a process.'),
+      nofile: count
+        .min(256, 'at least 256, which a start needs')
+        .optional()
+        .describe('Open descriptors of a process.'),
       fsize: bytes.optional().describe('Size of a file.'),
-      stack: bytes.optional().describe('Stack of a process.'),
+      stack: bytes
+        .refine((size) => size >= SMALLEST_STACK, 'at least 128KiB, which a program needs to begin')
+        .optional()
+        .describe('Stack of a process.'),
       nproc: count.optional().describe("Processes of the agent's user."),
       memlock: bytes.optional().describe('Memory that a process may lock.'),
     })

@@ -32,6 +32,15 @@ describe('a failed start', () => {
     expect(commandError('x', 'EACCES').code).toBe('command-not-executable')
     expect(commandError('x', 'ENOEXEC').code).toBe('command-not-executable')
   })
+
+  it.each([
+    ['EAGAIN', 'pids'],
+    ['ENOMEM', 'memory'],
+    ['EMFILE', 'nofile'],
+  ])('is no fault of the command when a limit is too low: %s', (errno, limit) => {
+    const error = commandError('x', errno)
+    expect([error.code, error.hint]).toEqual(['start-failed', expect.stringContaining(limit)])
+  })
 })
 
 it('a working directory is in a base by its components', () => {

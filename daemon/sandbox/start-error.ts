@@ -60,6 +60,16 @@ const KNOWN: readonly Known[] = [
     hint: 'This filesystem has no ID-mapped mounts: run as the owner of the base, or give the base another owner',
   },
   {
+    when: (step) => step.op.call === 'execveat' && step.errnoName === 'EAGAIN',
+    code: 'start-failed',
+    hint: 'The profile’s rlimits.nproc is reached already: it counts all processes of the agent’s user',
+  },
+  {
+    when: (step) => step.errnoName === 'EMFILE',
+    code: 'start-failed',
+    hint: 'The profile’s rlimits.nofile is lower than this start needs: allow some hundred',
+  },
+  {
     when: (step) => step.op.name.startsWith('try to '),
     code: 'start-failed',
     hint: 'A lock that should hold does not: the agent was not started. `puzzlectl doctor` looks at each',
@@ -91,12 +101,28 @@ export function startError(step: FailedStep): PuzzledError {
   )
 }
 
+/** The command is as it should be, and a limit leaves it no room. */
+const TOO_LOW: Readonly<Record<string, { what: string; hint: string }>> = {
+  EAGAIN: {
+    what: 'no process may be added',
+    hint: 'Raise the budget pids, or the profile’s rlimits.nproc, which counts all processes of the agent’s user',
+  },
+  ENOMEM: { what: 'there is no memory for it', hint: 'Raise the budget memory' },
+  EMFILE: { what: 'it may open no more files', hint: 'Raise the profile’s rlimits.nofile' },
+}
+
 /** As a shell would say it: 127 when there is nothing, 126 when it cannot be executed. */
 export function commandError(command: string, errnoName: string): PuzzledError {
   const shown = JSON.stringify(command)
   if (errnoName === 'ENOENT')
     return new PuzzledError('command-not-found', `Cannot run ${shown}: not found in the branch`, {
       hint: 'The command, or the interpreter in its first line, is not in the branch or not in its PATH',
+      data: { command, errno: errnoName },
+    })
+  const limit = TOO_LOW[errnoName]
+  if (limit !== undefined)
+    return new PuzzledError('start-failed', `Cannot run ${shown}: ${errnoName}, ${limit.what}`, {
+      hint: limit.hint,
       data: { command, errno: errnoName },
     })
   return new PuzzledError('command-not-executable', `Cannot run ${shown}: ${errnoName}`, {

@@ -28,7 +28,12 @@ interface Row {
 
 const ROWS: readonly Row[] = [
   { kind: 'wall', limit: 4, more: 600, act: `${wait} 6` },
-  { kind: 'cpu', limit: 1, more: 600, act: '1 while times() < 2' },
+  {
+    kind: 'cpu',
+    limit: 2,
+    more: 600,
+    act: `sub used { my ($u, $s) = times; $u + $s } while (used() < 3) { my $until = used() + .05; 1 while used() < $until; ${wait} .15 }`,
+  },
   {
     kind: 'memory',
     limit: 60 * MiB,

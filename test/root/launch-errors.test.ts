@@ -124,3 +124,32 @@ describe('a start that cannot be', () => {
     expect((await run(launcher, skipped, ['true'])).exit.code).toBe(0)
   })
 })
+
+describe('a limit that is too low', () => {
+  const ends = async (rlimits: Record<string, number>, script: string): Promise<unknown> => {
+    const outcome = run(launcher, branchOf({ profile: { rlimits } }), ['sh', '-c', script])
+    return await outcome.then(
+      ({ exit, output }) => ({ code: exit.code, signal: exit.signal, output }),
+      (error: unknown) => error,
+    )
+  }
+
+  check('for the start is an error that names it, and not one of the command', async () => {
+    expect(await ends({ nofile: 3 }, 'true')).toMatchObject({
+      code: 'start-failed',
+      hint: expect.stringContaining('rlimits.nofile'),
+    })
+    expect(await ends({ nproc: 1 }, 'true')).toMatchObject({
+      code: 'start-failed',
+      // Of init or of the command, as other processes of this user have used it up or not.
+      message: expect.stringMatching(/EAGAIN/),
+      hint: expect.stringContaining('rlimits.nproc'),
+    })
+    expect(await ends({ nofile: 256, nproc: 10_000 }, 'echo runs')).toMatchObject({ output: 'runs\n' })
+  })
+
+  check('for the program is what the program says, or the signal of that limit', async () => {
+    expect(await ends({ fsize: 10 }, 'echo 0123456789012345 > f')).toMatchObject({ signal: 'SIGXFSZ' })
+    expect(await ends({ fsize: 100 }, 'echo 0123456789012345 > f')).toMatchObject({ code: 0 })
+  })
+})

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -20,9 +20,8 @@ afterEach(async () => {
   }
 })
 
-async function start(profile: Partial<Profile>, script: string, prepare?: (base: string) => void) {
+async function start(profile: Partial<Profile>, script: string) {
   const branch = makeBranch({ profile })
-  prepare?.(branch.base)
   const agent = await launcher.start(requestOf(branch, ['sh', '-c', script]))
   agent.errors?.resume()
   started.push({ branch, agent })
@@ -110,11 +109,9 @@ describe('memory', () => {
   const budgets = (memory: number, atLimit: 'freeze' | 'kill' = 'kill') => ({ limits: { memory }, atLimit })
 
   it('is not used up by files that were read', async () => {
-    const agent = await start(
-      { budgets: budgets(48 * MiB) },
-      'cat big big > /dev/null; echo read; sleep 100',
-      (base) => writeFileSync(join(base, 'big'), Buffer.alloc(96 * MiB, 1)),
-    )
+    // Written here, because the cache of a file is counted where it was first used.
+    const script = 'head -c 100000000 /dev/zero > big; cat big > /dev/null; echo read; sleep 100'
+    const agent = await start({ budgets: budgets(48 * MiB) }, script)
     const output = agent.output
     if (output === undefined) throw new Error('no output')
     await new Promise((resolve) => output.once('data', resolve))
@@ -133,6 +130,14 @@ describe('memory', () => {
     expect(held()).toEqual([68 * MiB, 80 * MiB, 0].map(String))
     agent.extend('memory', 128 * MiB)
     expect(held()).toEqual([136 * MiB, 160 * MiB, 0].map(String))
+  })
+
+  it('that is too little to begin with is no crash, neither of the agent nor of the start', async () => {
+    const agent = await start(
+      { budgets: budgets(256 * 1024) },
+      'echo began; exec perl -e \'my $x = "x" x 9000000\'',
+    )
+    expect(await agent.exited).toMatchObject({ signal: 'SIGKILL', cause: 'oom' })
   })
 
   it('that is not ends with the agent, and its end is called what it was', async () => {
