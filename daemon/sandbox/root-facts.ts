@@ -72,13 +72,21 @@ export const LOADERS = [
   '/lib/ld-musl-aarch64.so.1',
 ] as const
 
-/** Of a new proc: what tells about or reaches the host's kernel rather than the agent's own processes. */
+/**
+ * Of a new proc: what tells about or reaches the host's kernel rather than the agent's own processes. What programs ask
+ * about the machine that they run on (processors, memory, load, up time) stays; what is root's alone is closed already.
+ */
 export const PROC_MASKS = [
   '/proc/acpi',
   '/proc/asound',
+  '/proc/buddyinfo',
   '/proc/bus',
+  '/proc/cmdline',
+  '/proc/config.gz',
+  '/proc/diskstats',
   '/proc/driver',
   '/proc/fs',
+  '/proc/interrupts',
   '/proc/irq',
   '/proc/kallsyms',
   '/proc/kcore',
@@ -88,12 +96,20 @@ export const PROC_MASKS = [
   '/proc/kpagecount',
   '/proc/kpageflags',
   '/proc/latency_stats',
+  '/proc/locks',
+  '/proc/mdstat',
+  '/proc/modules',
+  '/proc/partitions',
+  '/proc/pressure',
   '/proc/sched_debug',
+  '/proc/schedstat',
   '/proc/scsi',
+  '/proc/softirqs',
   '/proc/sysrq-trigger',
   '/proc/timer_list',
   '/proc/timer_stats',
   '/proc/vmallocinfo',
+  '/proc/zoneinfo',
 ] as const
 
 export const PROC_READ_ONLY = ['/proc/sys'] as const

@@ -57,6 +57,40 @@ describe('S12 settings of the host', () => {
   })
 })
 
+describe('what proc tells about the host', () => {
+  const TOLD = [
+    'buddyinfo',
+    'cmdline',
+    'config.gz',
+    'diskstats',
+    'interrupts',
+    'locks',
+    'mdstat',
+    'modules',
+    'partitions',
+    'pressure',
+    'schedstat',
+    'softirqs',
+    'zoneinfo',
+  ]
+    .map((name) => `/proc/${name}`)
+    .filter((path) => existsSync(path))
+  const ASKED = ['cpuinfo', 'meminfo', 'stat', 'loadavg', 'uptime', 'version'].map((name) => `/proc/${name}`)
+  const all = (paths: readonly string[], answer: string) =>
+    Object.fromEntries(paths.map((path) => [path, answer]))
+
+  check('control: outside, anybody reads it', () => {
+    const report = parseReport(outside([attack('probe'), 'read', ...TOLD], { asNobody: true }))
+    expect(report).toEqual(all(TOLD, 'OK'))
+    expect(TOLD.length).toBeGreaterThan(5)
+  })
+
+  check('in a branch nobody does, and what programs ask about the machine stays', async () => {
+    const { report } = await inBranch('probe', ['read', ...TOLD, ...ASKED])
+    expect(report).toEqual({ ...all(TOLD, 'EACCES'), ...all(ASKED, 'OK') })
+  })
+})
+
 describe('S13 the layers', () => {
   check('the layers exist outside, and no visible path leads to them', async () => {
     const branch = branchFor()
