@@ -41,3 +41,11 @@ check('it fails when PUZZLED_MUST_RUN names it, or everything', () => {
 check('a demand for another tier leaves it skipped', () => {
   expect(testAsNobody('escape').status).toBe(0)
 })
+
+check('a name that no test has is an error, and not a run of nothing', () => {
+  const done = spawnSync(process.execPath, ['tools/test.mjs', 'root', 'test/root/no-such-test'], {
+    cwd: repository,
+    encoding: 'utf8',
+  })
+  expect([done.status, done.stderr]).toEqual([2, 'No test begins with test/root/no-such-test\n'])
+})

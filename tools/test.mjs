@@ -97,6 +97,15 @@ function printSkips(skipped) {
 
 const files = process.argv.slice(2).filter((word) => word.startsWith('test/'))
 const wanted = process.argv.slice(2).filter((word) => !files.includes(word))
+// A name that no test has any more would pass by running nothing.
+const known = readdirSync(`${root}test`, { recursive: true }).map((file) => `test/${file}`)
+const strays = files.filter(
+  (word) => !known.some((file) => file.startsWith(word) && file.endsWith('.test.ts')),
+)
+if (strays.length > 0) {
+  console.error(`No test begins with ${strays.join(', ')}`)
+  process.exit(2)
+}
 const unknown = wanted.filter((name) => !(name in TIERS))
 if (unknown.length > 0) {
   console.error(`Unknown tier ${unknown.join(', ')}; there are ${Object.keys(TIERS).join(', ')}`)

@@ -5,17 +5,23 @@
 //   npm run test:vm -- 'COMMAND'     COMMAND as root inside, in the project; its output and exit status
 //   npm run test:vm -- --power-cut N  N rounds of work that is cut off, on one disk
 //   npm run vm:shell                 a root shell on this terminal; leave it with exit
-//   options: --enforcing  --kernel 6.1  --limit SECONDS
+//   options: --enforcing  --kernel 6.1  --limit SECONDS (of each machine; 1500, and 3600 for each tier of the whole suite)
 // Nothing that happens inside is kept, and there is no network. Exit 124: out of time, 125: the machine died.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { parseTotals } from '../../tools/totals.mjs'
 import { buildImage, buildPackage, projectDisk } from './disks.mjs'
 import { Machine } from './machine.mjs'
 import { powerCuts } from './power-cut.mjs'
 
-const SUITE = 'node tools/test.mjs root e2e vm'
+/** What this tier is for must not be skipped in it. */
+const suite = (tiers, files = []) =>
+  ['PUZZLED_MUST_RUN=vm', 'node', 'tools/test.mjs', ...tiers, ...files].join(' ')
+
+/** A machine for each tier: one that dies or hangs takes no more with it. */
+const WHOLE = [suite(['vm']), suite(['e2e']), suite(['root'])]
 
 /**
  * What only the VM can show, and one way through everything: an emulated machine is ten times slower, so continuous
@@ -34,7 +40,7 @@ const CORE_FILES = [
   'test/e2e/doctor',
   'test/e2e/run',
 ]
-const CORE = `${SUITE} ${CORE_FILES.join(' ')}`
+const CORE = [suite(['root', 'e2e', 'vm'], CORE_FILES)]
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -43,7 +49,7 @@ const { values, positionals } = parseArgs({
     core: { type: 'boolean', default: false },
     enforcing: { type: 'boolean', default: false },
     kernel: { type: 'string', default: '6.12' },
-    limit: { type: 'string', default: '1500' },
+    limit: { type: 'string' },
     'power-cut': { type: 'string' },
   },
 })
@@ -61,38 +67,53 @@ if (isSuite) buildPackage()
 const options = { cache, kernel: values.kernel, project: projectDisk(dir), enforcing: values.enforcing }
 if (values['power-cut'] !== undefined)
   process.exitCode = await powerCuts(options, dir, Number(values['power-cut']))
-else process.exitCode = await runJob()
+else if (!isSuite) process.exitCode = await runJob(positionals.join(' '))
+else process.exitCode = await runSuite(values.core ? CORE : WHOLE)
+
+/** Runs the jobs one after the other, each in a new machine, and ends with the totals of all of them. */
+async function runSuite(jobs) {
+  const sum = { passed: 0, failed: 0, skipped: 0 }
+  let code = 0
+  for (const job of jobs) {
+    let tail = ''
+    const status = await runJob(job, (chunk) => {
+      tail = `${tail}${chunk}`.slice(-4000)
+    })
+    // A run that was to end with totals counts as failed without them, whatever became of the machine.
+    const totals = parseTotals(tail) ?? { passed: 0, failed: 1, skipped: 0 }
+    if (status !== 0 && totals.failed === 0) totals.failed = 1
+    for (const key of Object.keys(sum)) sum[key] += totals[key]
+    if (status !== 0 || totals.failed > 0) code = 1
+  }
+  console.log(`\n${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped`)
+  return code
+}
 
 /** An emulator that aborts while the guest boots has shown nothing about the project; it is started again. */
-async function runJob() {
+async function runJob(job, listen = () => undefined) {
   for (let attempt = 1; ; attempt++) {
-    const { code, report, heard } = await tryJob()
-    if (report === '' || heard || attempt === 3) return finish(code, report)
-    console.error(`${report}\nThe machine died before the job began; starting it again`)
+    const { code, report, heard } = await tryJob(job, listen)
+    if (report !== '') console.error(report)
+    if (report === '' || heard || attempt === 3) return code
+    console.error('The machine died before the job began; starting it again')
   }
 }
 
-async function tryJob() {
+async function tryJob(job, listen) {
   let heard = false
   const machine = new Machine({
     ...options,
     data: join(cache, 'data.xfs'),
-    job: positionals.length > 0 ? positionals.join(' ') : values.core ? CORE : SUITE,
+    job,
     shell: values.shell,
-    limit: values.shell ? 86_400 : Number(values.limit),
+    limit: values.shell ? 86_400 : Number(values.limit ?? (isSuite && !values.core ? 3600 : 1500)),
     stdout: (chunk) => {
       heard = true
+      listen(chunk)
       process.stdout.write(chunk)
     },
     stderr: (chunk) => process.stderr.write(chunk),
   })
   process.on('exit', () => machine.cut())
   return { ...(await machine.run()), heard }
-}
-
-function finish(code, report) {
-  if (report !== '') console.error(report)
-  // A run that was to end with totals ends with totals, whatever became of the machine.
-  if (report !== '' && positionals.length === 0) console.log('0 passed, 1 failed, 0 skipped')
-  return code
 }

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { needs } from '../../tier/needs.ts'
@@ -52,6 +52,27 @@ describe('the Debian package', () => {
     const listed = run('dpkg-deb', '--contents', `${folder}/${deb}`)
     for (const page of ['man1/puzzlectl.1', 'man5/puzzle-profile.5', 'man5/puzzled.yaml.5', 'man8/puzzled.8'])
       expect(listed).toContain(`./usr/share/man/${page}.gz`)
+  })
+
+  check('does not take what the manager hands to every other service', () => {
+    const planted = [
+      'NODE_OPTIONS=--require=/nowhere/evil.js',
+      'NODE_PATH=/nowhere',
+      'LD_PRELOAD=/nowhere/evil.so',
+    ]
+    const names = planted.map((entry) => entry.split('=')[0])
+    run('systemctl', 'set-environment', ...planted)
+    try {
+      // The control: an ordinary unit gets them.
+      const other = run('systemd-run', '--quiet', '--wait', '--pipe', '--collect', '/usr/bin/env')
+      for (const entry of planted) expect(other).toContain(entry)
+      run('systemctl', 'restart', 'puzzled.service')
+      const pid = run('systemctl', 'show', '-p', 'MainPID', '--value', 'puzzled.service').trim()
+      const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+      expect(environment.filter((entry) => names.includes(entry.split('=')[0]))).toEqual([])
+    } finally {
+      run('systemctl', 'unset-environment', ...names.map(String))
+    }
   })
 
   check('leaves with everything but the store', () => {
