@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { announcing } from './agent/announce.ts'
@@ -19,7 +20,7 @@ import { exceededError, Meter } from './budget/meter.ts'
 import type { BranchRecord, Requester } from './contract/branch.ts'
 import type { CollectResult, Engine } from './contract/engine.ts'
 import type { FeatureName, Features } from './contract/features.ts'
-import type { BudgetKind } from './contract/profile.ts'
+import type { BudgetKind, Profile } from './contract/profile.ts'
 import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
 import { nodeFiles } from './lib/durable.ts'
 import { PuzzledError } from './lib/errors.ts'
@@ -152,8 +153,17 @@ const DAEMON_PROFILES: Ports['profiles'] = {
 
 const resolveProfile: Ports['profiles']['resolve'] = async (name, requester) => {
   const home = accountOf(requester.uid)?.home
-  return new ProfileStore().resolve(name, home === undefined ? {} : { home })
+  const resolved = await new ProfileStore().resolve(name, home === undefined ? {} : { home })
+  return { ...resolved, overlays: overlaysOf(resolved.profile, home) }
 }
+
+/** One that may be missing is left out; any other missing one is an error of the fork, by name. */
+const overlaysOf = ({ mounts, home: mode }: Profile, home: string | undefined): string[] => [
+  ...(mode === 'overlay' && home !== undefined ? [home] : []),
+  ...mounts
+    .filter((grant) => grant.mode === 'rw-overlay' && (!grant.optional || existsSync(grant.path)))
+    .map((grant) => grant.path),
+]
 
 /**
  * A profile says which secrets the daemon reads and which commands it runs for them, and how strict the gate is: in the

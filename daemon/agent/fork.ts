@@ -9,11 +9,26 @@ import type { Ports } from './ports.ts'
 
 /** Creates a branch over the bases. Whatever fails, no half-made branch stays. */
 export async function forkBranch(ports: Ports, request: CreateRequest): Promise<BranchRecord> {
-  const { profile, sha256 } = await ports.profiles.resolve(request.profile, request.requester)
+  const { profile, sha256, overlays } = await ports.profiles.resolve(request.profile, request.requester)
   if (profile.require.length > 0) refuseMissingFeatures(profile, await ports.features(profile.require))
   await refuseTakenName(ports, request.name, request.requester)
   const resolved = narrowBudgets(profile, request.budgets)
-  return makeBranch(ports, request, { name: resolved.name, sha256, resolved })
+  const bases = withOverlays(request.bases, overlays)
+  return makeBranch(ports, { ...request, bases }, { name: resolved.name, sha256, resolved })
+}
+
+/**
+ * The bases that were asked for and those of the profile. A project in a home that the profile overlays is seen through
+ * the home: two overlays of one file would be two truths.
+ */
+export function withOverlays(asked: readonly string[], overlays: readonly string[]): string[] {
+  const covered = (path: string, by: readonly string[]): boolean =>
+    by.some((outer) => path.startsWith(outer === '/' ? outer : `${outer}/`))
+  const own = asked.filter((path) => !covered(path, overlays))
+  return [
+    ...own,
+    ...new Set(overlays.filter((path) => !own.includes(path) && !covered(path, [...own, ...overlays]))),
+  ]
 }
 
 /**

@@ -271,9 +271,16 @@ export interface Events {
   publish(event: PuzzledEvent): void
 }
 
+export interface ResolvedProfile {
+  profile: Profile
+  sha256: string
+  /** Places of this host that the profile makes writable: each is a base, whether it was asked for or not. */
+  overlays: readonly string[]
+}
+
 export interface Profiles {
   /** With the requester's home in place of `~/`. */
-  resolve(name: string, requester: Requester): Promise<{ profile: Profile; sha256: string }>
+  resolve(name: string, requester: Requester): Promise<ResolvedProfile>
 }
 
 export interface Clock {

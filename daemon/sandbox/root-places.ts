@@ -106,6 +106,9 @@ function profilePlace(input: RootInput, grant: Grant): Place[] {
     if (link !== undefined) return [{ kind: 'link', path, target: link }]
     return [bind(path, found.real, found.kind === 'directory' ? 'directory' : 'file')]
   }
+  // A base is mounted as one; the fork has made each of these places a base, or part of one.
+  if (input.layers.some(({ base }) => [path, found.real].some((at) => at === base || isBelow(at, base))))
+    return []
   throw new PuzzledError(
     'profile-invalid',
     `Profile "${input.profile.name}" makes "${path}" writable, but it has no layers`,

@@ -54,6 +54,16 @@ describe('the places of the root', () => {
     )
   })
 
+  it('are writable where the profile says so, as a base or a part of one, and nowhere else', () => {
+    const mounts = [{ path: '/srv/tools', mode: 'rw-overlay', optional: false, why: 'tools' }] as const
+    const facts = { paths: { '/srv/tools': { kind: 'directory', real: '/srv/tools' } } } as const
+    const places = (base: string): Place[] =>
+      placesOf({ profile: { mounts }, facts, layers: [layersOf(base)] })
+    expect(at(places('/srv/tools'), '/srv/tools')?.kind).toBe('overlay')
+    expect(at(places('/srv'), '/srv/tools')).toBeUndefined()
+    expect(() => places('/home/u/app')).toThrow('makes "/srv/tools" writable, but it has no layers')
+  })
+
   it('are of the system only what the profile shows, links as links', () => {
     const places = placesOf()
     expect(at(places, '/bin')).toEqual({ kind: 'link', path: '/bin', target: 'usr/bin' })

@@ -37,6 +37,8 @@ export interface FakeWorld {
   exit: AgentExit
   /** What the meter says to a thaw. */
   refusal: Error | null
+  /** What the profile makes writable on this host. */
+  overlays: readonly string[]
   /** The agent ends when this is called; by default at once. */
   endAgent: (() => void) | null
   holdAgent: boolean
@@ -133,6 +135,7 @@ export function fakeWorld(): FakeWorld {
     onLaunch: () => undefined,
     exit: EXITED,
     refusal: null,
+    overlays: [],
     endAgent: null,
     holdAgent: false,
   }
@@ -235,7 +238,7 @@ function portsOf(world: FakeWorld): Ports {
       },
     },
     events: { publish: (event) => world.events.push(event) },
-    profiles: { resolve: async () => ({ profile: world.profile, sha256: 'p' }) },
+    profiles: { resolve: async () => ({ profile: world.profile, sha256: 'p', overlays: world.overlays }) },
     features: async () => world.features as unknown as Features,
     clock: { now: () => new Date('2026-01-01T00:00:00Z') },
     retry: async (record) => ({ record, landed: false }),
