@@ -5,6 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { root } from '../tier/needs.ts'
 import { begin, DEVELOPER, type Workplace, workplace } from './cli.ts'
 
+/** A thousand for a release. */
+const KILLS = Number(process.env.PUZZLED_ESCAPE_KILLS ?? 8)
+
 let place: Workplace
 beforeEach(() => {
   place = workplace()
@@ -52,6 +55,27 @@ describe.skipIf(root)('puzzlectl, killed', () => {
     expect(existsSync(join(place.project, 'kept'))).toBe(false)
     expect((await place.puzzlectl('approve', id)).status).toBe(0)
     expect(readFileSync(join(place.project, 'kept'), 'utf8')).toBe('kept\n')
+  })
+
+  it(`at ${KILLS} random moments of a start: the next command finds nothing that runs and no mount`, async () => {
+    let began = 0
+    for (let round = 0; round < KILLS; round++) {
+      const script = 'trap "" HUP TERM; setsid sleep 300 & sleep 300'
+      const command = begin(place.project, place.state, DEVELOPER, ['run', '--', 'sh', '-c', script])
+      // From the first instruction of the program to an agent that runs, and every round another moment.
+      await setTimeout(Math.random() * 1500)
+      command.kill()
+      const rows = JSON.parse((await place.puzzlectl('ls', '--json')).out) as { id: string; state: string }[]
+      await command.ended
+      for (const { id, state } of rows) {
+        expect(['stopped', 'discarded'], state).toContain(state)
+        expect(processesOf(id)).toEqual([])
+        expect(readFileSync('/proc/self/mountinfo', 'utf8')).not.toContain(id)
+      }
+      if (rows.length > began) began = rows.length
+    }
+    // The control: not every kill came before there was anything to leave behind.
+    expect(began).toBeGreaterThan(0)
   })
 
   it.each([

@@ -451,6 +451,7 @@ export const CONTROL: readonly ThreatRow[] = [
     'what is left',
     [
       `${LIFE} › S49 what is left`,
+      'test/e2e/killed.test.ts › puzzlectl, killed',
       'test/e2e/daemon-ends.test.ts › says so to whoever waits, and after a restart the branch is stopped with its writes',
       'test/root/residue.test.ts › a mount that stays is residue',
     ],
