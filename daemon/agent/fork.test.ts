@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { fakeWorld, REQUESTER } from '../../test/fakes/ports.ts'
+import { type FakeWorld, fakeWorld, REQUESTER } from '../../test/fakes/ports.ts'
+import type { RunRequest } from '../contract/engine.ts'
+import { EventStream } from './event-stream.ts'
 import { forkBranch, withOverlays } from './fork.ts'
+import { LocalEngine } from './local-engine.ts'
 
 describe('the bases of a branch', () => {
   it.each([
@@ -26,5 +29,49 @@ describe('the bases of a branch', () => {
       ...{ command: ['true'], cwd: '/base/app', requester: REQUESTER },
     })
     expect(record.bases.map(({ path }) => path)).toEqual(['/base'])
+  })
+})
+
+describe('an agent whose budgets', () => {
+  const request = (): RunRequest => ({
+    ...{
+      bases: ['/base'],
+      profile: 'fixture',
+      name: null,
+      afterwards: 'hold',
+      budgets: {},
+      command: ['true'],
+    },
+    ...{ cwd: '/base', requester: REQUESTER, environment: {}, setEnvironment: {}, stdio: { kind: 'pipes' } },
+  })
+  const engineOf = (world: FakeWorld): LocalEngine =>
+    LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)
+
+  it('nobody can watch is ended, and that is on record', async () => {
+    const world = fakeWorld()
+    world.holdAgent = true
+    world.ports.budgets.watch = () => {
+      throw new Error('no descriptor is left')
+    }
+    const engine = engineOf(world)
+    await expect(engine.run(request())).rejects.toThrow('no descriptor is left')
+    expect(world.log).toContain('kill')
+    expect(await engine.list()).toMatchObject([{ state: 'stopped' }])
+  })
+
+  it('are used up is not thawed, and others are', async () => {
+    const world = fakeWorld()
+    world.holdAgent = true
+    const engine = engineOf(world)
+    const { id } = await engine.run(request())
+    await engine.freeze(id)
+    world.refusal = new Error('the budget is used up')
+    await expect(engine.thaw(id)).rejects.toThrow('used up')
+    expect(world.log).not.toContain('thaw')
+    await expect(engine.signal(id, 'CONT')).rejects.toThrow('used up')
+    world.refusal = null
+    expect(await engine.thaw(id)).toMatchObject({ state: 'running' })
+    world.endAgent?.()
+    await engine.finish(id)
   })
 })

@@ -1,6 +1,6 @@
 import type { AgentExit, BranchRecord, Grant } from '../contract/branch.ts'
 import type { OutputEntry, SessionStdio } from '../contract/engine.ts'
-import type { BudgetHooks, LaunchRequest, Ports, RunningAgent } from './ports.ts'
+import type { BudgetHooks, BudgetWatch, LaunchRequest, Ports, RunningAgent } from './ports.ts'
 import type { RunningAgents } from './running.ts'
 
 export interface StartRequest {
@@ -42,13 +42,16 @@ export async function startAgent(
     return launchOrAbandon(ports, moved, start, request.again !== undefined)
   })
   const grants = [...record.grants, ...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
-  const watch = ports.budgets.watch(record.id, { ...budgets, atLimit }, agent, budgetHooks(ports, record.id))
-  const exited = agent.exited.then(async (exit) => {
-    // Whatever else fails: that the agent ended is recorded.
-    await watch.stop().catch((error: unknown) => warn(ports, record.id, `Its meter did not stop: ${error}`))
+  const settle = async (exit: AgentExit): Promise<AgentExit> => {
     await log.end()
     // In a branch that was only created, the first command is the agent.
     return recordExit(ports, record.id, exit, request.again === undefined || record.state === 'ready')
+  }
+  const watch = await watchOrEnd(ports, record.id, { ...budgets, atLimit }, agent, settle)
+  const exited = agent.exited.then(async (exit) => {
+    // Whatever else fails: that the agent ended is recorded.
+    await watch.stop().catch((error: unknown) => warn(ports, record.id, `Its meter did not stop: ${error}`))
+    return settle(exit)
   })
   running.add(record.id, agent, watch, exited)
   try {
@@ -60,6 +63,23 @@ export async function startAgent(
     throw error
   }
   return { agent, exited }
+}
+
+/** An agent whose budgets nobody watches must not go on. */
+async function watchOrEnd(
+  ports: Ports,
+  id: string,
+  budgets: LaunchRequest['profile']['budgets'],
+  agent: RunningAgent,
+  settle: (exit: AgentExit) => Promise<AgentExit>,
+): Promise<BudgetWatch> {
+  try {
+    return ports.budgets.watch(id, budgets, agent, budgetHooks(ports, id))
+  } catch (error) {
+    await agent.kill('signal')
+    await settle(await agent.exited)
+    throw error
+  }
 }
 
 const warn = (ports: Ports, branch: string, message: string): void =>

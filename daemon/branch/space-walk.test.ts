@@ -29,6 +29,11 @@ describe('a tree is measured', () => {
     expect(measureTree(dir).inodes).toBe(3)
   })
 
+  it('however many are in one directory', () => {
+    for (let n = 0; n < 3_000; n++) writeFileSync(at(`${n}`.padStart(200, 'x')), '')
+    expect(measureTree(dir).inodes).toBe(3_000)
+  })
+
   it('without following a symbolic link out of it', () => {
     symlinkSync('/usr', at('usr'))
     symlinkSync('.', at('itself'))

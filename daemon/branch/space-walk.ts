@@ -1,5 +1,5 @@
 import { KernelError } from '../kernel/ffi.ts'
-import { listDirectory } from '../kernel/getdents.ts'
+import { nextEntries } from '../kernel/getdents.ts'
 import { close, O, openat, openRoot } from '../kernel/paths.ts'
 import { isDirectory, type Stat, tryStatAt } from '../kernel/statx.ts'
 
@@ -32,38 +32,42 @@ export function measureTree(path: string): Use {
     bytes += stat.blocks * BLOCK_BYTES
     inodes++
   }
-  const root = openRoot(path)
-  const levels = [root]
-  const waiting: Buffer[][] = []
+  const levels = [new Level(openRoot(path))]
   try {
-    waiting.push(entriesOf(root))
-    while (levels.length > 0) {
-      const dir = levels.at(-1) ?? -1
-      const name = waiting.at(-1)?.pop()
+    for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+      const name = level.next()
+      const stat = name === undefined ? undefined : tryStatAt(level.fd, name)
+      if (stat !== undefined) count(stat)
       if (name === undefined) {
-        close(dir)
+        close(level.fd)
         levels.pop()
-        waiting.pop()
-        continue
+      } else if (stat !== undefined && isDirectory(stat)) {
+        const below = openBelow(level.fd, name)
+        if (below !== undefined) levels.push(new Level(below))
+        if (levels.length > MOST_LEVELS)
+          throw new Error(`The layers are more than ${MOST_LEVELS} directories deep`)
       }
-      const stat = tryStatAt(dir, name)
-      if (stat === undefined) continue
-      count(stat)
-      if (!isDirectory(stat)) continue
-      const below = openBelow(dir, name)
-      if (below === undefined) continue
-      levels.push(below)
-      if (levels.length > MOST_LEVELS)
-        throw new Error(`The layers are more than ${MOST_LEVELS} directories deep`)
-      waiting.push(entriesOf(below))
     }
   } finally {
-    for (const level of levels) close(level)
+    for (const level of levels) close(level.fd)
   }
   return { bytes, inodes }
 }
 
-const entriesOf = (dir: number): Buffer[] => listDirectory(dir).map(({ name }) => name)
+/** A directory that is read piece by piece: one of ten million files must not fill the memory. */
+class Level {
+  readonly fd: number
+  #names: Buffer[] = []
+
+  constructor(fd: number) {
+    this.fd = fd
+  }
+
+  next(): Buffer | undefined {
+    if (this.#names.length === 0) this.#names = nextEntries(this.fd).map(({ name }) => name)
+    return this.#names.pop()
+  }
+}
 
 /** Undefined for a directory that was removed or replaced since it was looked at. */
 function openBelow(dir: number, name: Buffer): number | undefined {

@@ -133,7 +133,7 @@ describe('a meter', () => {
       world.used = { disk: -1 }
       await meter.check()
       await meter.check()
-      expect(world.log).toEqual([atLimit, `failed, ${atLimit}`])
+      expect(world.log).toEqual([`failed, ${atLimit}`, atLimit])
       await meter.stop()
     },
   )
@@ -148,4 +148,23 @@ describe('a meter', () => {
     expect(await meter.extend('disk', 1)).toEqual({ resumed: true })
     await meter.stop()
   })
+
+  it.each(['freeze', 'kill'] as const)(
+    'tries to %s until it is done, and says once that it was not',
+    async (atLimit) => {
+      const world = new World()
+      const act = world[atLimit]
+      let tries = 0
+      world[atLimit] = async () => {
+        if (++tries < 4) throw new Error('busy')
+        act()
+      }
+      const meter = new Meter({ pids: 10 }, atLimit, world)
+      world.used = { pids: 10 }
+      for (let look = 0; look < 5; look++) await meter.check()
+      expect(world.log).toEqual(['pids 100', `failed, ${atLimit}`, atLimit])
+      expect(meter.exceeded).toMatchObject({ budget: 'pids' })
+      await meter.stop()
+    },
+  )
 })

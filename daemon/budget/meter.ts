@@ -37,6 +37,7 @@ export class Meter {
   #said: Said = {}
   #exceeded: BudgetExceeded | null = null
   #acted = false
+  #failed = false
   #frozenAt: number | null = null
   #frozenMillis = 0
   #timer: NodeJS.Timeout | undefined
@@ -94,6 +95,7 @@ export class Meter {
     this.#frozenAt = null
     this.#exceeded = null
     this.#acted = false
+    this.#failed = false
     await this.#ports.thaw()
     this.#schedule()
     return { resumed: true }
@@ -116,30 +118,34 @@ export class Meter {
   async #check(): Promise<void> {
     if (this.#stopped || this.#acted) return
     try {
-      const { crossings, exceeded, said } = judge(
-        await this.#usage(),
-        this.#limits,
-        this.#atLimit,
-        this.#said,
-      )
-      this.#said = said
-      for (const crossing of crossings) this.#ports.announce(crossing)
-      if (exceeded === null) return
-      this.#exceeded = exceeded
+      this.#exceeded ??= await this.#look()
+      if (this.#exceeded === null) return
       await this.#act()
-      this.#ports.exceeded(exceeded)
+      this.#ports.exceeded(this.#exceeded)
     } catch (error) {
-      if (!this.#acted) await this.#act()
-      this.#ports.failed(error, this.#atLimit)
+      // Said once; tried until the agent does stand still.
+      if (!this.#failed) this.#ports.failed(error, this.#atLimit)
+      this.#failed = true
+      if (!this.#acted) await this.#act().catch(() => undefined)
     }
   }
 
-  /** Once: until an extension lets the agent go on, there is nothing more to do. */
+  /** Announces what was crossed since the last look. */
+  async #look(): Promise<BudgetExceeded | null> {
+    const { crossings, exceeded, said } = judge(await this.#usage(), this.#limits, this.#atLimit, this.#said)
+    this.#said = said
+    for (const crossing of crossings) this.#ports.announce(crossing)
+    return exceeded
+  }
+
+  /** Until an extension lets the agent go on, there is nothing more to do after it. */
   async #act(): Promise<void> {
+    if (this.#atLimit === 'kill') await this.#ports.kill()
+    else {
+      this.#frozenAt ??= this.#ports.now()
+      await this.#ports.freeze()
+    }
     this.#acted = true
-    if (this.#atLimit === 'kill') return await this.#ports.kill()
-    this.#frozenAt = this.#ports.now()
-    await this.#ports.freeze()
   }
 }
 

@@ -17,13 +17,25 @@ const buffer = Buffer.alloc(65_536)
  */
 export function listDirectory(fd: number): DirEntry[] {
   const entries: DirEntry[] = []
-  for (;;) {
-    // SAFETY: writes at most the given length into the module's buffer; names are copied out before the next call.
-    const length = trySyscall(NR.getdents64, fd, buffer, buffer.length)
-    if (length < 0) throw new KernelError('getdents64', -length, [fd])
-    if (length === 0) return entries
-    decode(length, entries)
-  }
+  while (readInto(fd, entries));
+  return entries
+}
+
+/** The next entries, some hundred at a time; none at the end. For directories that may be larger than memory. */
+export function nextEntries(fd: number): DirEntry[] {
+  const entries: DirEntry[] = []
+  while (readInto(fd, entries) && entries.length === 0);
+  return entries
+}
+
+/** False at the end of the directory. */
+function readInto(fd: number, entries: DirEntry[]): boolean {
+  // SAFETY: writes at most the given length into the module's buffer; names are copied out before the next call.
+  const length = trySyscall(NR.getdents64, fd, buffer, buffer.length)
+  if (length < 0) throw new KernelError('getdents64', -length, [fd])
+  if (length === 0) return false
+  decode(length, entries)
+  return true
 }
 
 /** struct linux_dirent64: ino 0..8, off 8..16, reclen 16..18, type 18, name from 19 to a NUL. */
