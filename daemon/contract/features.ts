@@ -17,6 +17,7 @@ export const FEATURE_NAMES = [
   'bpf-lsm',
   'nftables',
   'netns',
+  'ca-bundle',
   'fanotify',
   'journald',
   'dbus',

@@ -1,5 +1,7 @@
 // pure
+
 import type { FeatureName, FeatureRow } from '../contract/features.ts'
+import { BUNDLE_REMEDY } from '../contract/trust.ts'
 
 /** What a probe found out by using a primitive. */
 export interface Finding {
@@ -73,6 +75,10 @@ export const FEATURE_TEXT: Readonly<Record<FeatureName, FeatureText>> = {
   netns: {
     lost: 'No agent can be started with a network of its own.',
     remedy: 'Boot a kernel with CONFIG_NET_NS=y.',
+  },
+  'ca-bundle': {
+    lost: 'Profiles whose rules reach hosts by TLS are refused: nothing in a branch could trust the gate.',
+    remedy: BUNDLE_REMEDY,
   },
   fanotify: {
     lost: 'Changes of a base are found when a commit is prepared, not when they happen.',

@@ -18,6 +18,7 @@ import {
 } from './probes/isolation.ts'
 import {
   probeBpfLsm,
+  probeBundle,
   probeDbus,
   probeIma,
   probeJournald,
@@ -47,6 +48,7 @@ const PROBES: Readonly<Record<Exclude<FeatureName, CgroupFeature>, Probe>> = {
   'bpf-lsm': probeBpfLsm,
   nftables: probeNftables,
   netns: probeNetns,
+  'ca-bundle': probeBundle,
   fanotify: probeFanotify,
   journald: probeJournald,
   dbus: probeDbus,

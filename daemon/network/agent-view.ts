@@ -1,15 +1,6 @@
 // pure
 import { PROXY_PORT } from './namespace-ports.ts'
 
-/** Where systems keep the bundle of authorities that OpenSSL, Go and most others read. */
-export const BUNDLE_PATHS = [
-  '/etc/ssl/certs/ca-certificates.crt',
-  '/etc/pki/tls/certs/ca-bundle.crt',
-  '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem',
-  '/etc/ssl/ca-bundle.pem',
-  '/etc/ssl/cert.pem',
-] as const
-
 export const RESOLV_CONF = 'nameserver 127.0.0.1\noptions timeout:2 attempts:2\n'
 
 /**
@@ -43,6 +34,6 @@ export function networkEnvironment(bundle: string): Readonly<Record<string, stri
     all_proxy: proxy,
     no_proxy: none,
     NODE_USE_ENV_PROXY: '1',
-    ...Object.fromEntries(trust.map((name) => [name, bundle])),
+    ...(bundle === '' ? {} : Object.fromEntries(trust.map((name) => [name, bundle]))),
   }
 }

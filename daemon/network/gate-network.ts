@@ -1,9 +1,6 @@
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { UndoStack } from '../lib/undo.ts'
-import { BUNDLE_PATHS, networkEnvironment, RESOLV_CONF } from './agent-view.ts'
 import { BranchAuthority } from './authority.ts'
 import { BranchQueue, type OutsideOptions } from './branch-queue.ts'
 import { BudgetMeter, type NetworkUsage } from './budget-meter.ts'
@@ -11,7 +8,6 @@ import { type BlockedRow, DenialLog } from './denial-log.ts'
 import { DnsServer } from './dns.ts'
 import { type Exposed, ExposedPorts, exposedPlaces } from './exposed.ts'
 import type { Gate } from './gate.ts'
-import { JAVA_STORES, javaStore } from './java-store.ts'
 import { NameBook } from './name-book.ts'
 import { NameGuard } from './name-guard.ts'
 import { AgentNetns } from './namespace.ts'
@@ -19,6 +15,7 @@ import { PROXY_PORT } from './namespace-ports.ts'
 import { BranchProxy } from './proxy.ts'
 import { compileRules } from './request-rule.ts'
 import { DROP_REASONS, type DropReason } from './ruleset.ts'
+import { NO_VIEW, type TrustView, trustView } from './trust-view.ts'
 import { Upstream } from './upstream.ts'
 
 export interface NetworkOptions extends OutsideOptions {
@@ -26,13 +23,9 @@ export interface NetworkOptions extends OutsideOptions {
   readonly netns: number
 }
 
-export interface BranchNetwork {
-  /** To be set for the agent. */
-  readonly environment: Readonly<Record<string, string>>
+export interface BranchNetwork extends TrustView {
   /** The descriptor that was given: the agent is moved into it. */
   readonly namespace: number
-  /** What the agent sees at these paths: the bundle of authorities, the resolver's configuration. */
-  readonly files: readonly { readonly path: string; readonly bytes: Uint8Array }[]
   readonly queue: BranchQueue
   usage(): NetworkUsage
   /** What was blocked and why, packets included. */
@@ -72,11 +65,11 @@ async function build(options: NetworkOptions, undo: UndoStack): Promise<BranchNe
   )
   undo.push('close the rules of the namespace', () => netns.release())
   const { proxy, dns, ports } = await listenAll(gate, netns, exposed, log, undo)
-  const view = await viewOf(authority)
+  const view = isOpen ? await trustView(authority.certificate, options.network) : NO_VIEW
   let closing: Promise<void> | undefined
   return {
     namespace: options.netns,
-    ...(isOpen ? view : { environment: {}, files: [] }),
+    ...view,
     queue,
     usage: () => ({ ...gate.budget.total }),
     blocked: () => [...log.rows(), ...droppedRows(netns.dropped())],
@@ -167,29 +160,6 @@ function transparentPorts(options: NetworkOptions, exposed: readonly Exposed[]):
         `Port ${place.port} cannot be both exposed and given to the proxy`,
       )
   return [...ports]
-}
-
-async function viewOf(authority: BranchAuthority): Promise<Pick<BranchNetwork, 'environment' | 'files'>> {
-  const found = BUNDLE_PATHS.filter((path) => existsSync(path))
-  const [bundle = BUNDLE_PATHS[0]] = found
-  const system = found.length === 0 ? '' : await readFile(bundle, 'utf8')
-  const bytes = Buffer.from(`${system.trimEnd()}\n${authority.certificate}`)
-  return {
-    environment: networkEnvironment(bundle),
-    files: [
-      // Without a bundle on the host there is nothing to cover, but the variables still need one.
-      ...(found.length === 0 ? [bundle] : found).map((path) => ({ path, bytes })),
-      ...javaFiles(bytes),
-      { path: '/etc/resolv.conf', bytes: Buffer.from(RESOLV_CONF) },
-    ],
-  }
-}
-
-function javaFiles(bundle: Buffer): BranchNetwork['files'] {
-  const found = JAVA_STORES.filter((path) => existsSync(path))
-  if (found.length === 0) return []
-  const bytes = javaStore(bundle.toString())
-  return found.map((path) => ({ path, bytes }))
 }
 
 function droppedRows(dropped: ReadonlyMap<DropReason, number>): readonly BlockedRow[] {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { BUNDLE_PATHS } from '../../contract/trust.ts'
 import { errnoOf } from '../../lib/errors.ts'
 import { BpfObject, bpfObjectFile, lookupElement } from '../bpf.ts'
 import type { Finding } from '../feature-text.ts'
@@ -109,4 +110,14 @@ export function probeIma(): Finding {
   const count = Number(readFileSync(file, 'latin1'))
   if (count > 1) return { level: 1, detail: `${count} measurements` }
   return { level: 0, detail: 'nothing but the boot aggregate is measured' }
+}
+
+/** What programs trust is extended by mounting over the host's bundle: without one there is nothing to mount over. */
+export function probeBundle(): Finding {
+  const path = BUNDLE_PATHS.find((one) => existsSync(one))
+  if (path === undefined)
+    return { level: 0, detail: 'no bundle of certificate authorities where systems keep it' }
+  const count = readFileSync(path, 'latin1').match(/-----BEGIN CERTIFICATE-----/g)?.length ?? 0
+  if (count === 0) return { level: 0, detail: `${path} holds no certificate` }
+  return { level: 1, detail: `${count} authorities in ${path}` }
 }
