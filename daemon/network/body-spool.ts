@@ -22,7 +22,7 @@ export interface SpoolLimits {
  */
 export async function spoolBody(
   directory: string,
-  name: string,
+  nameOfFile: () => string,
   chunks: AsyncIterable<Uint8Array>,
   limits: SpoolLimits,
 ): Promise<StoredBody> {
@@ -30,7 +30,7 @@ export async function spoolBody(
   const small: Uint8Array[] = []
   let size = 0
   let file: FileHandle | undefined
-  const path = join(directory, name)
+  let name = ''
   try {
     for await (const chunk of chunks) {
       if (size + chunk.length > limits.maxBodyBytes)
@@ -40,7 +40,10 @@ export async function spoolBody(
       hash.update(chunk)
       if (file === undefined && size <= INLINE_BYTES) small.push(chunk)
       else {
-        file ??= await startFile(path, small)
+        if (file === undefined) {
+          name = nameOfFile()
+          file = await startFile(join(directory, name), small)
+        }
         await writeAll(file, chunk)
       }
     }
@@ -54,9 +57,18 @@ export async function spoolBody(
   } catch (error) {
     limits.release(size)
     await file?.close().catch(() => undefined)
-    await rm(path, { force: true })
+    if (name !== '') await rm(join(directory, name), { force: true })
     throw error
   }
+}
+
+/** A body that is in memory already, and small enough for the log. */
+export function inlineBody(bytes: Buffer, limits: SpoolLimits): StoredBody {
+  if (bytes.length > limits.maxBodyBytes)
+    throw new PuzzledError('too-large', `The body is larger than ${limits.maxBodyBytes} bytes`)
+  limits.reserve(bytes.length)
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  return { size: bytes.length, sha256, inline: bytes.toString('base64') }
 }
 
 async function startFile(path: string, before: readonly Uint8Array[]): Promise<FileHandle> {

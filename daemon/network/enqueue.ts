@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream'
 import { PuzzledError } from '../lib/errors.ts'
 import { type AgentRequest, type AgentResponse, hasBody } from './arriving.ts'
+import { INLINE_BYTES } from './body-spool.ts'
 import { NetworkDenied } from './denial.ts'
 import type { Gate } from './gate.ts'
 import { requestHeaders } from './headers.ts'
+import type { StoredBody } from './queue-record.ts'
 import type { Decision, JudgedRequest } from './request-rule.ts'
 
 /** Stores a write and answers 202 once it is durable. Placeholders of credentials are stored, never the secrets. */
@@ -21,7 +23,7 @@ export async function enqueue(
   )
   const { method, scheme, port, host, target } = request
   try {
-    const body = await gate.queue.spool(joined(before, hasBody(from) ? from : undefined))
+    const body = await bodyOf(gate, before, hasBody(from) ? from : undefined)
     const stored = { method, scheme, host: host.text, port, target: target.raw, headers, rule: decision.rule }
     const { id } = await gate.queue.add(stored, body)
     gate.queued(id, method, host.text)
@@ -46,6 +48,45 @@ function answer(to: AgentResponse, id: string, position: number): void {
     'puzzle-queued': id,
   })
   to.end(text)
+}
+
+/** Most writes are small: collecting those takes no iterator, which costs more than everything else about them. */
+async function bodyOf(gate: Gate, before: Buffer, rest: Readable | undefined): Promise<StoredBody> {
+  // One that was read to be judged has ended already.
+  const { bytes, whole } =
+    rest === undefined || rest.readableEnded
+      ? { bytes: before, whole: true }
+      : await beginning(before, rest, INLINE_BYTES)
+  if (whole && bytes.length <= INLINE_BYTES) return gate.queue.take(bytes)
+  return await gate.queue.spool(joined(bytes, whole ? undefined : rest))
+}
+
+/** What there is of a body until it ends or is longer than the limit. */
+function beginning(
+  before: Buffer,
+  rest: Readable,
+  limit: number,
+): Promise<{ readonly bytes: Buffer; readonly whole: boolean }> {
+  return new Promise((done, failed) => {
+    const chunks: Buffer[] = [before]
+    let size = before.length
+    if (rest.destroyed) return void failed(new Error('The agent went away'))
+    const stop = (act: () => void): void => {
+      rest.off('data', take).off('end', ended).off('error', broken).off('close', gone)
+      act()
+    }
+    const take = (chunk: Buffer): void => {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size <= limit) return
+      rest.pause()
+      stop(() => done({ bytes: Buffer.concat(chunks), whole: false }))
+    }
+    const ended = (): void => stop(() => done({ bytes: Buffer.concat(chunks), whole: true }))
+    const broken = (error: Error): void => stop(() => failed(error))
+    const gone = (): void => stop(() => failed(new Error('The agent went away')))
+    rest.on('data', take).on('end', ended).on('error', broken).on('close', gone)
+  })
 }
 
 async function* joined(before: Buffer, rest: Readable | undefined): AsyncGenerator<Uint8Array> {

@@ -6,7 +6,7 @@ import type { QueuedRequestSummary } from '../contract/changeset.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { newRequestId } from '../lib/ids.ts'
-import { spoolBody, syncDirectory } from './body-spool.ts'
+import { inlineBody, type SpoolLimits, spoolBody, syncDirectory } from './body-spool.ts'
 import { QueueLog } from './queue-log.ts'
 import {
   apply,
@@ -56,6 +56,7 @@ export interface RequestEdit extends Partial<Omit<StoredRequest, 'body'>> {
 export class RequestQueue {
   readonly #directory: string
   readonly #limits: QueueLimits
+  readonly #room: SpoolLimits
   readonly #requests: Map<string, QueuedRequest>
   readonly #log: QueueLog
   /** Not empty: the log is damaged, the queue only shows what it has. */
@@ -73,6 +74,17 @@ export class RequestQueue {
   ) {
     this.#directory = directory
     this.#limits = limits
+    this.#room = {
+      maxBodyBytes: limits.maxBodyBytes,
+      reserve: (bytes) => {
+        if (this.#bytes + bytes > limits.maxBytes)
+          throw new PuzzledError('queue-full', `The queue holds at most ${limits.maxBytes} bytes`)
+        this.#bytes += bytes
+      },
+      release: (bytes) => {
+        this.#bytes -= bytes
+      },
+    }
     this.#requests = requests
     this.#log = log
     this.damage = damage
@@ -125,17 +137,13 @@ export class RequestQueue {
   /** Streams a body in, against the limits. `add` makes a request of it; `abandon` gives its space back. */
   async spool(chunks: AsyncIterable<Uint8Array>): Promise<StoredBody> {
     this.#refuseIfDamaged()
-    return await spoolBody(this.#directory, `body-${newRequestId()}`, chunks, {
-      maxBodyBytes: this.#limits.maxBodyBytes,
-      reserve: (bytes) => {
-        if (this.#bytes + bytes > this.#limits.maxBytes)
-          throw new PuzzledError('queue-full', `The queue holds at most ${this.#limits.maxBytes} bytes`)
-        this.#bytes += bytes
-      },
-      release: (bytes) => {
-        this.#bytes -= bytes
-      },
-    })
+    return await spoolBody(this.#directory, () => `body-${newRequestId()}`, chunks, this.#room)
+  }
+
+  /** The same for a body that is in memory and at most `INLINE_BYTES` long. */
+  take(bytes: Buffer): StoredBody {
+    this.#refuseIfDamaged()
+    return inlineBody(bytes, this.#room)
   }
 
   async abandon(body: StoredBody): Promise<void> {
@@ -154,7 +162,9 @@ export class RequestQueue {
     const hasKey = request.headers.some(([name]) => name.toLowerCase() === 'idempotency-key')
     const key: readonly HeaderPair[] = hasKey ? [] : [['idempotency-key', `puzzled-${id}`]]
     const stored = { ...request, headers: [...request.headers, ...key], body }
-    const head = JSON.stringify(stored).length
+    const record = { op: 'queued', id, time: now(), request: stored } as const
+    const text = encodeRecord(record)
+    const head = text.length
     if (this.#heads + head > (this.#limits.maxHeadBytes ?? MAX_HEAD_BYTES)) {
       await this.abandon(body)
       throw new PuzzledError('queue-full', 'The headers and small bodies in the queue are too much')
@@ -162,7 +172,7 @@ export class RequestQueue {
     this.#arriving++
     this.#heads += head
     try {
-      await this.#record({ op: 'queued', id, time: now(), request: stored })
+      await this.#record(record, text)
     } catch (error) {
       this.#heads -= head
       await this.abandon(body)
@@ -214,6 +224,8 @@ export class RequestQueue {
     const body = bytes === undefined ? known.request.body : await this.spool(once(bytes))
     await this.#record({ op: 'edited', id, time: now(), request: { ...known.request, ...rest, body } })
     if (bytes !== undefined) await this.abandon(known.request.body)
+    const lengthOf = (request: StoredRequest): number => JSON.stringify(request).length
+    this.#heads += lengthOf(this.get(id).request) - lengthOf(known.request)
     return this.get(id)
   }
 
@@ -299,9 +311,9 @@ export class RequestQueue {
     inUse.delete(this.#directory)
   }
 
-  async #record(record: QueueRecord): Promise<void> {
+  async #record(record: QueueRecord, text = encodeRecord(record)): Promise<void> {
     failpoint('queue.before-append')
-    await this.#log.append(encodeRecord(record))
+    await this.#log.append(text)
     const problem = apply(this.#requests, record)
     if (problem !== undefined) throw new PuzzledError('internal', `The queue's record ${problem}`)
     failpoint('queue.appended')
