@@ -4,10 +4,11 @@ import { KernelError } from '../kernel/ffi.ts'
 import { tryLock } from '../kernel/file-lock.ts'
 import { readMounts } from '../kernel/mount.ts'
 import { AT, close, O, openat2, RESOLVE } from '../kernel/paths.ts'
-import { W_OK, X_OK } from '../kernel/uapi/open.ts'
+import { R_OK, W_OK, X_OK } from '../kernel/uapi/open.ts'
 import { type Dir, NO_NAME } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import type { Access, CommitContext, FindArea, Sources } from './commit-context.ts'
+import { splitPath } from './journal/format.ts'
 import { KernelDisk } from './kernel-disk.ts'
 
 export const AREA_NAME = '.puzzled'
@@ -105,6 +106,23 @@ function kernelAccess(disk: KernelDisk, requester: Requester): Access {
       // A symlink has no permissions of its own.
       return stat?.kind === 'symlink' ? null : ask(() => accessError(dir, name, W_OK))
     },
+  }
+}
+
+/** Whether somebody could read a file of a base themselves. What cannot be reached cannot be read. */
+export function mayRead(disk: KernelDisk, reader: Requester, base: string, path: Uint8Array): boolean {
+  const { parent, name } = splitPath(path)
+  if (asFileUser(reader, () => reach(base, parent)) !== null) return false
+  const root = disk.openRoot(base)
+  try {
+    const dir = disk.openDir(root, parent)
+    try {
+      return asFileUser(reader, () => accessError(dir, name, R_OK)) === null
+    } finally {
+      disk.close(dir)
+    }
+  } finally {
+    disk.close(root)
   }
 }
 

@@ -24,6 +24,8 @@ export interface MergeGround {
   layers: Sources
   since: (change: Change) => bigint
   agentEndedNs: bigint | null
+  /** Must-sentence 7: what the requester could not read in the base must not come into a file of theirs. */
+  mayRead: (base: string, path: Uint8Array) => boolean
 }
 
 /** All merged files of one rebase together: they are held in memory. */
@@ -57,15 +59,17 @@ export function mergeCollisions(
 /** The file that holds what both sides did since the ancestor, or why there is none. */
 function mergeFile(
   disk: Disk,
-  { bases, layers }: MergeGround,
+  { bases, layers, mayRead }: MergeGround,
   change: Change,
   ancestor: Ancestor,
 ): MergedFile | string {
   const { old: theirs, new: ours } = change
   if (theirs === null || ours === null) return 'it is not a file on both sides'
   if (theirs.size > MERGE_LIMIT || ours.size > MERGE_LIMIT) return 'it is too large to be merged by lines'
+  const root = bases[change.base] ?? ''
+  if (!mayRead(root, change.path)) return 'whoever asked for the branch may not read it in the base'
   const mine = readExactly(disk, layers.find(change, ours), ours)
-  const base = readExactly(disk, sourceIn(disk, bases[change.base] ?? '', change.path), theirs)
+  const base = readExactly(disk, sourceIn(disk, root, change.path), theirs)
   if (mine === null || base === null) return 'it is being written to'
   const merged = mergeText(ancestor.bytes, mine, base)
   switch (merged.kind) {

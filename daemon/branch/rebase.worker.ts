@@ -1,8 +1,10 @@
+import type { Requester } from '../contract/branch.ts'
 import type { Change } from '../contract/changeset.ts'
 import { syncfs } from '../kernel/file-data.ts'
 import { close, O, openat2, withFd } from '../kernel/paths.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { serveCalls } from '../lib/worker-side.ts'
+import { mayRead } from './commit-environment.ts'
 import { LayerSources } from './commit-sources.ts'
 import { unpackChanges } from './journal/changes.ts'
 import { KernelDisk } from './kernel-disk.ts'
@@ -25,6 +27,7 @@ export interface CollisionsCall {
   forkedAtNs: bigint
   /** The branch's upper directories, topmost first, base by base. */
   uppers: readonly (readonly string[])[]
+  requester: Requester
   /** Until when its agent could look at the base; null when that is not known. */
   agentEndedNs: bigint | null
 }
@@ -41,7 +44,7 @@ export interface ReapplyCall {
 
 serveCalls({
   collisions(call: CollisionsCall): Collision[] {
-    const { store, branch, hasLanded, bases, packed, forkedAtNs, uppers, agentEndedNs } = call
+    const { store, branch, hasLanded, bases, packed, forkedAtNs, uppers, agentEndedNs, requester } = call
     const disk = new KernelDisk()
     const journal = `${store}/journal`
     const own = hasLanded ? ownLandings(disk, journal, branch) : null
@@ -50,7 +53,9 @@ serveCalls({
     const collisions = findCollisions(disk, bases, changes, since)
     const layers = new LayerSources(disk, uppers)
     try {
-      return mergeCollisions(disk, { journal, bases, layers, since, agentEndedNs }, changes, collisions)
+      const may = (base: string, path: Uint8Array): boolean => mayRead(disk, requester, base, path)
+      const ground = { journal, bases, layers, since, agentEndedNs, mayRead: may }
+      return mergeCollisions(disk, ground, changes, collisions)
     } finally {
       layers.close()
     }

@@ -33,6 +33,7 @@ export class WorkerRebaser {
       packed: [...packChanges(changeset.changes)],
       forkedAtNs: forkOf(record),
       uppers: this.#uppersOf(record),
+      requester: record.requester,
       agentEndedNs: record.exit === null ? null : BigInt(Date.parse(record.exit.endedAt)) * NS_PER_MS,
     }
     const collisions = (await this.#worker.call('collisions', call)) as Collision[]

@@ -1,6 +1,8 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { mayRead } from '../../daemon/branch/commit-environment.ts'
 import { LayerSources } from '../../daemon/branch/commit-sources.ts'
 import { forkOf } from '../../daemon/branch/committer.ts'
 import { diffJob } from '../../daemon/branch/diff.ts'
@@ -32,7 +34,11 @@ describe.skipIf(root)('the version that two branches began from', () => {
     return { branch, endedNs, commit }
   }
 
-  async function collisions(branch: TestBranch, agentEndedNs: bigint | null): Promise<Collision[]> {
+  async function collisions(
+    branch: TestBranch,
+    agentEndedNs: bigint | null,
+    requester = branch.record.requester,
+  ): Promise<Collision[]> {
     const disk = new KernelDisk()
     const { changes } = await ground.diff(branch)
     const since = (): bigint => forkOf(branch.record)
@@ -41,9 +47,10 @@ describe.skipIf(root)('the version that two branches began from', () => {
     )
     const layers = new LayerSources(disk, uppers)
     try {
+      const may = (base: string, path: Uint8Array): boolean => mayRead(disk, requester, base, path)
       const where = { journal: join(ground.store.root, 'journal'), bases: [ground.base] }
       const found = findCollisions(disk, where.bases, changes, since)
-      return mergeCollisions(disk, { ...where, layers, since, agentEndedNs }, changes, found)
+      return mergeCollisions(disk, { ...where, layers, since, agentEndedNs, mayRead: may }, changes, found)
     } finally {
       layers.close()
     }
@@ -95,6 +102,20 @@ describe.skipIf(root)('the version that two branches began from', () => {
     expect(merged(await collisions(branch, endedNs))).toMatch(/its mode, owner or attributes were changed/)
     ground.work(branch, (view) => sh(String.raw`chmod 644 f; printf 'a\0b' >> f`, view))
     expect(merged(await collisions(branch, endedNs))).toMatch(/it is not text/)
+  })
+
+  it('brings nothing of a file to somebody who could not read it', async () => {
+    const { branch, endedNs } = await late()
+    for (let at = ground.base; at.startsWith(tmpdir()); at = dirname(at)) chmodSync(at, 0o755)
+    const user = { uid: 12345, gid: 12345, groups: [12345], name: 'user' }
+    expect((await collisions(branch, endedNs, user))[0]?.merged).toBeDefined()
+    chmodSync(join(ground.base, 'f'), 0o600)
+    const refused = await collisions(branch, endedNs, user)
+    expect(refused[0]?.merged).toBeUndefined()
+    expect(merged(refused)).toMatch(/may not read it in the base/)
+    chmodSync(join(ground.base, 'f'), 0o644)
+    chmodSync(ground.base, 0o700)
+    expect(merged(await collisions(branch, endedNs, user))).toMatch(/may not read it in the base/)
   })
 
   it('brings the mode along that only one side changed', async () => {
