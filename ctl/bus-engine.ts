@@ -217,6 +217,13 @@ export class BusEngine implements Engine {
     return this.#structured<NetTestAnswer>(id, 'NetTest', [method, url])
   }
 
+  async recentEvents(filter: EventFilter): Promise<readonly PuzzledEvent[]> {
+    const [events] = await this.#manager('Events', [])
+    return (events as [string, unknown][][])
+      .map((entries) => fromEntries(entries) as unknown as PuzzledEvent)
+      .filter((event) => filter.branch === null || event.branch === filter.branch)
+  }
+
   async *events(filter: EventFilter, signal: AbortSignal): AsyncGenerator<PuzzledEvent> {
     const watch = this.#watchStates()
     signal.addEventListener('abort', watch.stop)

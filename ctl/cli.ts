@@ -2,9 +2,18 @@ import { Command, CommanderError, Option } from 'commander'
 import type { Engine, EngineReader } from '../daemon/contract/engine.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
 import { connectEngine, connectReader } from './engine.ts'
+import { askedEnvironment } from './environment-option.ts'
+import { commandWords } from './remote-words.ts'
 import { errorJson, errorStatus, errorText } from './render/error.ts'
 import { paintFor, write } from './terminal.ts'
-import { COMMON_OPTIONS, type OptionValues, type Verb, type VerbContext } from './verb.ts'
+import {
+  COMMON_OPTIONS,
+  listOption,
+  type OptionValues,
+  textOption,
+  type Verb,
+  type VerbContext,
+} from './verb.ts'
 import { VERBS } from './verbs.ts'
 import { VERSION } from './version.ts'
 
@@ -13,11 +22,8 @@ const USAGE_STATUS = 2
 /** Parses the command line, runs one verb, and turns whatever happens into an exit status. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
   let status = 0
-  const program = newProgram((verb, args, options) => {
-    const pending = runVerb(verb, args, options)
-    return pending.then((result) => {
-      status = result
-    })
+  const program = newProgram(async (verb, given) => {
+    status = await runVerb(verb, given)
   })
   try {
     await program.parseAsync([...argv], { from: 'user' })
@@ -29,7 +35,14 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   }
 }
 
-type Act = (verb: Verb, args: readonly string[], options: OptionValues) => Promise<void>
+/** What was understood of the command line: the words of the verb, its arguments, its options. */
+interface Given {
+  words: readonly string[]
+  args: readonly string[]
+  options: OptionValues
+}
+
+type Act = (verb: Verb, given: Given) => Promise<void>
 
 function newProgram(act: Act): Command {
   const program = new Command('puzzlectl')
@@ -44,7 +57,8 @@ function newProgram(act: Act): Command {
   return program
 }
 
-function commandFor(verb: Verb, act: Act): Command {
+function commandFor(verb: Verb, act: Act, above: readonly string[] = []): Command {
+  const words = [...above, verb.name]
   const command = new Command(verb.name)
     .summary(verb.summary)
     .description(verb.summary)
@@ -52,7 +66,9 @@ function commandFor(verb: Verb, act: Act): Command {
     .exitOverride()
   command.showSuggestionAfterError().showHelpAfterError(`(puzzlectl ${verb.name} --help)`)
   addCommonOptions(command)
-  for (const inner of verb.verbs ?? []) command.addCommand(commandFor(inner, act))
+  // Behind an inner verb everything is that one's: a value that looks like an option of ours stays a value.
+  if (verb.verbs !== undefined) command.enablePositionalOptions()
+  for (const inner of verb.verbs ?? []) command.addCommand(commandFor(inner, act, words))
   if (verb.verbs !== undefined) return command
   if (verb.args !== undefined) command.arguments(verb.args)
   for (const [flags, text, repeat] of verb.options ?? []) {
@@ -62,9 +78,14 @@ function commandFor(verb: Verb, act: Act): Command {
   }
   if (verb.passThrough === true) command.passThroughOptions()
   // Commander hands the arguments first, then the options, then the command itself.
-  return command.action((...given: unknown[]) =>
-    act(verb, given.slice(0, -2).flat().map(String), command.optsWithGlobals()),
-  )
+  return command.action((...given: unknown[]) => {
+    // An optional argument that was not given is undefined.
+    const args = given
+      .slice(0, -2)
+      .flat()
+      .filter((arg) => arg !== undefined)
+    return act(verb, { words, args: args.map(String), options: command.optsWithGlobals() })
+  })
 }
 
 function addCommonOptions(command: Command): void {
@@ -76,7 +97,7 @@ const append = (value: string, before: readonly string[] | undefined): readonly 
   value,
 ]
 
-async function runVerb(verb: Verb, args: readonly string[], options: OptionValues): Promise<number> {
+async function runVerb(verb: Verb, { words, args, options }: Given): Promise<number> {
   const json = options.json === true
   const stateDir = typeof options.stateDir === 'string' ? options.stateDir : null
   let engine: Promise<Engine> | undefined
@@ -98,6 +119,8 @@ async function runVerb(verb: Verb, args: readonly string[], options: OptionValue
     printError: (text) => write(process.stderr, text),
   }
   try {
+    const host = textOption(options, 'host')
+    if (host !== null) return await runThere(host, verb, { words, args, options })
     const { run } = await verb.load()
     return await run(context, args, options)
   } catch (error) {
@@ -106,6 +129,14 @@ async function runVerb(verb: Verb, args: readonly string[], options: OptionValue
   } finally {
     await closeQuietly(context, engine ?? reader)
   }
+}
+
+/** A variable that is passed by its name is that of the caller, not that of the other machine. */
+async function runThere(host: string, verb: Verb, { words, args, options }: Given): Promise<number> {
+  const { runRemote } = await import('./remote.ts')
+  const passed = Object.entries(askedEnvironment(listOption(options, 'env')))
+  const env = passed.map(([name, value]) => `${name}=${value}`)
+  return runRemote(host, commandWords(verb, words, args, { ...options, env }))
 }
 
 async function report(context: VerbContext, error: unknown): Promise<void> {

@@ -144,8 +144,11 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'events',
     group: 'Look',
-    summary: 'print what happens, as it happens',
-    options: [['--branch <id>', 'only of this branch']],
+    summary: 'print what happened last, one line each (the daemon keeps the last 1000)',
+    options: [
+      ['-f, --follow', 'go on with what happens, until it is interrupted'],
+      ['--branch <id>', 'only of this branch'],
+    ],
     load: () => import('./commands/events.ts'),
   },
   METRICS,

@@ -2,6 +2,8 @@ import type { PuzzledEvent } from '../contract/events.ts'
 
 /** A follower that reads slower than this loses the oldest events and is told how many. */
 const MOST_WAITING = 10_000
+/** For whoever looks later. The record of what happened is the audit log; this is only the last of the stream. */
+const MOST_KEPT = 1000
 
 type Wants = (event: PuzzledEvent) => boolean
 
@@ -9,8 +11,17 @@ type Wants = (event: PuzzledEvent) => boolean
 export class EventStream {
   readonly #followers = new Set<(event: PuzzledEvent) => void>()
 
+  readonly #kept: PuzzledEvent[] = []
+
   publish(event: PuzzledEvent): void {
+    this.#kept.push(event)
+    if (this.#kept.length > MOST_KEPT) this.#kept.shift()
     for (const follower of this.#followers) follower(event)
+  }
+
+  /** The last events, oldest first. */
+  recent(wants: Wants): readonly PuzzledEvent[] {
+    return this.#kept.filter(wants)
   }
 
   async *follow(wants: Wants, signal: AbortSignal): AsyncGenerator<PuzzledEvent> {

@@ -240,6 +240,10 @@ export class LocalEngine implements Engine {
     return this.#ports.outbox.test(await this.show(id), method, url)
   }
 
+  async recentEvents(filter: EventFilter): Promise<readonly PuzzledEvent[]> {
+    return this.#shared.stream.recent((event) => filter.branch === null || event.branch === filter.branch)
+  }
+
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent> {
     return this.#shared.stream.follow(
       (event) => filter.branch === null || event.branch === filter.branch,

@@ -2,6 +2,7 @@ import type { Requester } from '../contract/branch.ts'
 import { branchPath, MANAGER } from '../contract/bus.ts'
 import { toEntries, toVariant } from '../contract/bus-values.ts'
 import type { AgentSession, Engine, RunRequest } from '../contract/engine.ts'
+import type { PuzzledEvent } from '../contract/events.ts'
 import { isTerminal } from '../contract/states.ts'
 import { branchNamed } from '../lib/branch-name.ts'
 import type { EngineFor } from './branch-object.ts'
@@ -55,6 +56,8 @@ async function callManager(
       return [branchPath(await visibleBranch(engine, await extras.sight(caller), String(body[0])))]
     case 'Revert':
       return [toEntries(await engine.revert(String(body[0])))]
+    case 'Events':
+      return [(await visibleEvents(engine, await extras.sight(caller))).map((event) => toEntries(event))]
     case 'Doctor':
       return [(await engine.features()).map((row) => toEntries(row))]
     case 'Collect':
@@ -73,6 +76,18 @@ async function visibleBranch(engine: Engine, sees: (uid: number) => boolean, tex
     text,
     (await engine.list()).filter(({ uid }) => sees(uid)),
   )
+}
+
+/** No uid of anybody: whose a branch was that is gone is not known any more, so only who may see all of them hears of it. */
+const NOBODY = -1
+
+async function visibleEvents(
+  engine: Engine,
+  sees: (uid: number) => boolean,
+): Promise<readonly PuzzledEvent[]> {
+  const owners = new Map((await engine.list()).map(({ id, uid }) => [id, uid]))
+  const events = await engine.recentEvents({ branch: null })
+  return events.filter(({ branch }) => sees(owners.get(branch) ?? NOBODY))
 }
 
 async function startRun(

@@ -76,6 +76,12 @@ export const MANAGER: BusInterface = {
       action: 'manage',
       about: 'Lands the reverse of a commit.',
     },
+    Events: {
+      in: [],
+      out: [arg('events', 'aa{sv}')],
+      action: 'look',
+      about: 'The last events of branches that the caller may see, oldest first.',
+    },
     Doctor: {
       in: [],
       out: [arg('features', 'aa{sv}')],

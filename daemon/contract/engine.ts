@@ -50,6 +50,8 @@ export interface Engine extends EngineReader {
   queueEdit(id: string, request: string, edit: QueueEdit, why: string): Promise<Outcome>
   /** What the gate of this branch would decide about a request; nothing is sent and nothing is counted. */
   netTest(id: string, method: string, url: string): Promise<NetTestAnswer>
+  /** The last events, oldest first, as far as this process has kept them. */
+  recentEvents(filter: EventFilter): Promise<readonly PuzzledEvent[]>
   /** Every event from now on; ends when the signal aborts. */
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent>
   features(): Promise<readonly FeatureRow[]>

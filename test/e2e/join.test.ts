@@ -21,7 +21,7 @@ describe('in a branch that the daemon runs', () => {
     expect([status, err]).toEqual([0, ''])
     return out.trim()
   }
-  const READY = 'echo ready; echo kept > kept.txt; exec sleep 600'
+  const READY = 'echo kept > kept.txt; echo ready; exec sleep 600'
   /** `exec` after the agent has done its first step. */
   const whenReady = (id: string) =>
     eventually(async () => {
@@ -147,6 +147,19 @@ describe('in a branch that the daemon runs', () => {
     expect((await here.puzzlectl(colleague, 'logs', 'said')).status).toBe(68)
   })
 
+  it('what happened last is kept by the daemon, for those who may see it', async () => {
+    await puzzlectl('run', '--then', 'hold', '--name', 'seen', '--', 'sh', '-c', 'echo a > a')
+    const kinds = async (who: typeof developer | typeof colleague): Promise<string[]> =>
+      (await here.puzzlectl(who, 'events', '--json')).out
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as { kind: string; to?: string })
+        .map(({ kind, to }) => to ?? kind)
+    expect(await kinds(developer)).toEqual(expect.arrayContaining(['running', 'stopped', 'verdict', 'held']))
+    expect(await kinds(colleague)).toEqual([])
+    expect((await puzzlectl('events', '--branch', 'seen')).out).toContain('to=held')
+  })
+
   it('is followed until it ends', async () => {
     const id = await detach('echo first; sleep 1; echo last; echo x > x')
     const { out, status } = await puzzlectl('logs', '--follow', id)
@@ -168,7 +181,7 @@ describe('without a daemon', () => {
 
   it('a store that another process uses can be looked into', async () => {
     const busy = begin(here.project, here.state, DEVELOPER, [
-      ...['run', '--then', 'hold', '--', 'sh', '-c', 'echo ready; echo kept > kept.txt; sleep 600'],
+      ...['run', '--then', 'hold', '--', 'sh', '-c', 'echo kept > kept.txt; echo ready; sleep 600'],
     ])
     try {
       const rows = await eventually(async () => {
