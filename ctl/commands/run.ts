@@ -78,6 +78,7 @@ function requestOf(command: readonly string[], options: OptionValues): RunReques
     environment: ownEnvironment(),
     setEnvironment: askedEnvironment(listOption(options, 'env')),
     stdio: stdioOf(options),
+    unattended: flagOption(options, 'detach'),
   }
 }
 

@@ -25,7 +25,10 @@ export const bannerId = ({ name, branch }: Pick<Outcome, 'name' | 'branch'>): st
 /** The lines at the end of `run`: which branch, what changed, what was decided, what to type next. */
 export function bannerText(outcome: Outcome, paint: Paint): string {
   const id = bannerId(outcome)
-  const head = `${paint.bold('puzzled:')} branch ${id}: ${changesText(outcome)}; ${verdictText(outcome, paint)}`
+  // What a commit of long ago changed is not counted again.
+  const known = outcome.state !== 'committed' || outcome.totals.files > 0 || outcome.requests > 0
+  const changes = known ? `${changesText(outcome)}; ` : ''
+  const head = `${paint.bold('puzzled:')} branch ${id}: ${changes}${verdictText(outcome, paint)}`
   const lines = [head]
   for (const { path, message } of outcome.warnings.slice(0, 5))
     lines.push(`  ${paint.yellow('warning')} ${visibleLine(path)}: ${visibleLine(message)}`)

@@ -3,13 +3,14 @@ import { settle } from './commit.ts'
 import { discardBranch } from './discard.ts'
 import { isEmpty, outcomeOf } from './outcome.ts'
 import type { Ports } from './ports.ts'
-import { reviewBranch } from './review.ts'
+import { changesetOf, reviewBranch } from './review.ts'
 import type { RunningAgents } from './running.ts'
 
 /** Waits for the agent, then does what its `afterwards` asks for. */
 export async function finishBranch(ports: Ports, running: RunningAgents, id: string): Promise<Outcome> {
   await running.ended(id)
   const record = await ports.store.read(id)
+  if (record.state === 'held') return outcomeOf(record, { changeset: await changesetOf(ports, record) })
   if (record.state !== 'stopped') return outcomeOf(record)
   if (record.afterwards === 'discard') return outcomeOf(await discardBranch(ports, running, id))
   const reviewed = await reviewBranch(ports, id)
@@ -17,4 +18,15 @@ export async function finishBranch(ports: Ports, running: RunningAgents, id: str
   const held = await ports.store.move(id, 'held', 'held as asked')
   await ports.approvals.request(held, reviewed.changeset, reviewed.verdict)
   return outcomeOf(held, { changeset: reviewed.changeset })
+}
+
+/**
+ * The same when nobody waits for it. A branch that changed nothing stays until somebody has asked how its agent ended, or
+ * looked at what it wrote.
+ */
+export async function finishUnattended(ports: Ports, running: RunningAgents, id: string): Promise<void> {
+  const record = await ports.store.read(id)
+  if (record.state !== 'stopped') return
+  if (record.afterwards !== 'discard' && isEmpty(await changesetOf(ports, record))) return
+  await finishBranch(ports, running, id)
 }

@@ -38,7 +38,7 @@ import { editRequest } from './edit-request.ts'
 import type { EventStream } from './event-stream.ts'
 import { attachToAgent, execInBranch } from './exec.ts'
 import { findCommit } from './find-commit.ts'
-import { finishBranch } from './finish.ts'
+import { finishBranch, finishUnattended } from './finish.ts'
 import { forkBranch } from './fork.ts'
 import type { Ports } from './ports.ts'
 import { BranchReader } from './read.ts'
@@ -56,6 +56,8 @@ interface Shared {
   running: RunningAgents
   locks: KeyLock<string>
   release: () => Promise<void>
+  /** Agents that end now were ended: what they leave is for a person to look at. */
+  ending: boolean
 }
 
 /** The engine in this process. Verbs on one branch run one after the other; branches do not wait for each other. */
@@ -78,7 +80,14 @@ export class LocalEngine implements Engine {
     requester: Requester,
     release: () => Promise<void>,
   ): LocalEngine {
-    const shared = { ports, stream, release, running: new RunningAgents(), locks: new KeyLock<string>() }
+    const shared = {
+      ports,
+      stream,
+      release,
+      running: new RunningAgents(),
+      locks: new KeyLock<string>(),
+      ending: false,
+    }
     return new LocalEngine(shared, requester)
   }
 
@@ -101,6 +110,7 @@ export class LocalEngine implements Engine {
 
   /** Before the process ends: every agent is asked, then made, to end. Its branch is `stopped` and keeps its writes. */
   async endAgents(): Promise<void> {
+    this.#shared.ending = true
     const { running } = this.#shared
     await Promise.all(
       running.ids().map(async (id) => {
@@ -118,6 +128,7 @@ export class LocalEngine implements Engine {
   async run(request: RunRequest): Promise<AgentSession> {
     const record = await forkBranch(this.#ports, request)
     const { agent, exited } = await startAgent(this.#ports, this.#shared.running, record, request)
+    if (request.unattended === true) this.#finishAfter(record.id, exited)
     return {
       id: record.id,
       grants: agent.grants,
@@ -128,6 +139,23 @@ export class LocalEngine implements Engine {
       resize: (columns, rows) => agent.resize?.(columns, rows),
       release: () => letGo(agent.output, agent.errors),
     }
+  }
+
+  /** What fails here is an event; the branch stays stopped, where everybody can see and finish it. */
+  #finishAfter(id: string, exited: Promise<unknown>): void {
+    const { running, ports } = this.#shared
+    const work = async (): Promise<void> => {
+      await exited
+      if (!this.#shared.ending) await this.#on(id, () => finishUnattended(ports, running, id))
+    }
+    work().catch((error: unknown) =>
+      ports.events.publish({
+        kind: 'warning',
+        branch: id,
+        time: ports.clock.now().toISOString(),
+        message: `It could not be finished: ${error instanceof Error ? error.message : error}`,
+      }),
+    )
   }
 
   async finish(id: string): Promise<Outcome> {

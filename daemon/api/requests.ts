@@ -36,6 +36,7 @@ const stdio = z.discriminatedUnion('kind', [
 ])
 
 const run = create.extend({
+  unattended: z.boolean().default(false),
   environment: z.record(z.string(), z.string()).default({}),
   setEnvironment: z.record(z.string(), z.string()).default({}),
   stdio: stdio.default({ kind: 'pipes' }),

@@ -93,6 +93,8 @@ export interface RunRequest extends CreateRequest {
   /** Names that the caller asked for explicitly (`--env K[=V]`). */
   setEnvironment: Readonly<Record<string, string>>
   stdio: SessionStdio
+  /** Nobody waits for its end: the engine itself does then what `afterwards` says. */
+  unattended?: boolean
 }
 
 export type SessionStdio =

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -145,6 +145,27 @@ describe('in a branch that the daemon runs', () => {
     })
     expect((await here.puzzlectl(reviewer, 'logs', 'said')).out).toBe(out)
     expect((await here.puzzlectl(colleague, 'logs', 'said')).status).toBe(68)
+  })
+
+  it('an agent that nobody waits for is judged when it ends', async () => {
+    const landed = await detach('echo a > a.txt')
+    await eventually(async () => {
+      if (!readdirSync(here.project).includes('a.txt')) throw new Error('Not yet')
+    })
+    const told = await puzzlectl('wait', landed)
+    expect([told.status, told.out]).toEqual([0, expect.stringMatching(/branch \w+: committed as c\w+/)])
+    const held = await detach('echo b > b.txt', '--then', 'hold')
+    await eventually(async () => {
+      const { state } = JSON.parse((await puzzlectl('show', held, '--json')).out) as { state: string }
+      if (state !== 'held') throw new Error(`Still ${state}`)
+    })
+    expect((await puzzlectl('wait', held)).out).toMatch(/\+1 ~0 -0 .* held/)
+    // One that changed nothing can still be asked how it ended.
+    const nothing = await detach('echo said; exit 5')
+    await eventually(async () => {
+      if ((await puzzlectl('logs', nothing)).out !== 'said\n') throw new Error('Not yet')
+    })
+    expect((await puzzlectl('wait', nothing)).status).toBe(5)
   })
 
   it('what happened last is kept by the daemon, for those who may see it', async () => {

@@ -71,6 +71,7 @@ absent value is an empty signature (\`g\`). Keys are those of \`daemon/contract/
 | \`budgets\` | \`a{sv}\` of \`x\` by kind | those of the profile |
 | \`environment\` (\`Run\`) | \`a{sv}\` of \`s\`; the profile decides what of it passes | empty |
 | \`setEnvironment\` (\`Run\`) | \`a{sv}\` of \`s\`; set whatever the profile passes | empty |
+| \`unattended\` (\`Run\`) | \`b\`: the daemon itself does what \`afterwards\` says | false |
 | \`stdio\` (\`Run\`) | \`a{sv}\`: \`kind\` is pipes, pty (\`columns\`, \`rows\`, \`inherit\`) or inherit (\`fds\`) | pipes |
 
 The request of \`Exec\` has \`command\` and, optional, \`cwd\` (where the agent was started), \`environment\`, \`setEnvironment\`, \`stdio\` and
