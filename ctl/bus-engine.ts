@@ -25,6 +25,7 @@ import type {
   NetTestAnswer,
   Outcome,
   OutputPart,
+  PickRequest,
   QueueAction,
   QueuedView,
   QueueEdit,
@@ -172,6 +173,10 @@ export class BusEngine implements Engine {
 
   async rebase(id: string, { ours, theirs, drop }: RebaseChoices): Promise<Outcome> {
     return this.#structured<Outcome>(id, 'Rebase', [ours, theirs, drop])
+  }
+
+  async pick(id: string, request: PickRequest): Promise<Outcome> {
+    return this.#structured<Outcome>(id, 'Pick', [toEntries(request)])
   }
 
   async revert(commit: string): Promise<Outcome> {

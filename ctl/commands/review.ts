@@ -3,7 +3,7 @@ import type { Engine, Outcome, Selection } from '../../daemon/contract/engine.ts
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { jsonText } from '../json.ts'
 import { Keyboard } from '../keys.ts'
-import { bannerId, changesText } from '../render/banner.ts'
+import { bannerId, bannerText, changesText } from '../render/banner.ts'
 import { branchDetails } from '../render/branches.ts'
 import { visibleLine } from '../render/visible.ts'
 import { requester } from '../requester.ts'
@@ -84,11 +84,33 @@ async function decide(
     return 0
   }
   const selection = selectionOfChoice(changeset, choice)
+  if (choice.parts.length > 0) return decidePieces(context, engine, keyboard, { ...reviewed, selection })
   // Directories that come along make the part larger than what was asked about: it is shown as it would land.
   const part = selection === null ? changeset : await engine.changes(id, selection)
   await context.print(`\n${partText(context, part, outcome, choice)}`)
   if (!(await agrees(context, keyboard, 'Approve and commit'))) return leave(context, outcome)
   return approve(context, engine, keyboard, { id, digest: part.digest, selection })
+}
+
+/** Single pieces of files become a branch of their own, which is judged; the decision is about that one. */
+async function decidePieces(
+  context: VerbContext,
+  engine: Engine,
+  keyboard: Keyboard,
+  { outcome, changeset, choice, selection }: Reviewed & { selection: Selection | null },
+): Promise<number> {
+  const asked = { digest: changeset.digest, selection, parts: choice.parts }
+  const picked = await engine.pick(outcome.branch, asked)
+  await context.print(`\n${bannerText(picked, context.paint)}`)
+  if (picked.conflicts.length > 0 || picked.digest === null) return decisionStatus(picked)
+  await context.print(
+    context.paint.dim(`digest ${picked.digest}; the rest stays in branch ${bannerId(outcome)}\n`),
+  )
+  if (!(await agrees(context, keyboard, 'Approve and commit these pieces'))) {
+    await context.print(`Nothing was committed; what you picked is held as branch ${bannerId(picked)}.\n`)
+    return decisionStatus(picked)
+  }
+  return approve(context, engine, keyboard, { id: picked.branch, digest: picked.digest, selection: null })
 }
 
 function partText(context: VerbContext, part: Changeset, outcome: Outcome, { left }: ReviewChoice): string {

@@ -2,7 +2,7 @@
 import { encodePath, showBytes } from '../../daemon/contract/bytes.ts'
 import type { Change, Changeset, NodeState } from '../../daemon/contract/changeset.ts'
 import type { ContentPair } from '../../daemon/contract/engine.ts'
-import { hunkHeader, textDiff } from '../../daemon/lib/text-diff.ts'
+import { type Hunk, hunkHeader, textDiff } from '../../daemon/lib/text-diff.ts'
 import type { Paint } from './paint.ts'
 import { bytesText } from './sizes.ts'
 import { visibleLine, visibleText } from './visible.ts'
@@ -77,15 +77,17 @@ export function unifiedText(
   const diff = textDiff(content.before?.bytes ?? EMPTY, content.after?.bytes ?? EMPTY)
   if (diff.kind === 'binary') lines.push(paint.yellow('(binary)'))
   if (diff.kind === 'too-different') lines.push(paint.yellow('(rewritten: almost every line differs)'))
+  return `${lines.join('\n')}\n${diff.hunks.map((hunk) => hunkText(hunk, paint)).join('')}`
+}
+
+/** One piece of a diff, with what would deceive a reader made visible. */
+export function hunkText(hunk: Hunk, paint: Paint): string {
   const mark = (shown: string): string => paint.inverse(shown)
-  for (const hunk of diff.hunks) {
-    lines.push(paint.cyan(hunkHeader(hunk)))
-    for (const line of hunk.lines) {
-      const shown = visibleText(line, mark)
-      lines.push(line.startsWith('+') ? paint.green(shown) : line.startsWith('-') ? paint.red(shown) : shown)
-    }
-  }
-  return `${lines.join('\n')}\n`
+  const lines = hunk.lines.map((line) => {
+    const shown = visibleText(line, mark)
+    return line.startsWith('+') ? paint.green(shown) : line.startsWith('-') ? paint.red(shown) : shown
+  })
+  return `${[paint.cyan(hunkHeader(hunk)), ...lines].join('\n')}\n`
 }
 
 const EMPTY = Buffer.alloc(0)

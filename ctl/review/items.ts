@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { exactPattern, showBytes } from '../../daemon/contract/bytes.ts'
 import { type Change, type Changeset, isEcho } from '../../daemon/contract/changeset.ts'
-import { findingsOf, type Selection } from '../../daemon/contract/engine.ts'
+import { type FilePart, findingsOf, type Selection } from '../../daemon/contract/engine.ts'
 import type { Finding, Verdict } from '../../daemon/contract/verdict.ts'
 
 /** One question of a review. */
@@ -63,12 +63,17 @@ const hasBelow = ({ changes }: Changeset, directory: Change): boolean =>
   changes.some((change) => isBelow(change, directory))
 
 export interface ReviewChoice {
+  /** Files of which only pieces are taken are among them. */
   taken: readonly Change[]
   left: readonly Change[]
+  parts: readonly FilePart[]
 }
 
 /** Null when everything is taken: then the branch is approved as a whole, directories and times included. */
-export function selectionOfChoice(changeset: Changeset, { taken, left }: ReviewChoice): Selection | null {
+export function selectionOfChoice(
+  changeset: Changeset,
+  { taken, left }: Pick<ReviewChoice, 'taken' | 'left'>,
+): Selection | null {
   if (left.length === 0) return null
   return {
     only: taken.map(({ base, path }) => exactPattern(changeset.bases[base] ?? '', path)),

@@ -17,6 +17,7 @@ import type {
   NetTestAnswer,
   Outcome,
   OutputPart,
+  PickRequest,
   QueueAction,
   QueuedView,
   QueueEdit,
@@ -40,6 +41,7 @@ import { attachToAgent, execInBranch } from './exec.ts'
 import { findCommit } from './find-commit.ts'
 import { finishBranch, finishUnattended } from './finish.ts'
 import { forkBranch } from './fork.ts'
+import { pickFromBranch } from './pick.ts'
 import type { Ports } from './ports.ts'
 import { BranchReader } from './read.ts'
 import { rebaseBranch } from './rebase.ts'
@@ -225,6 +227,10 @@ export class LocalEngine implements Engine {
 
   rebase(id: string, choices: RebaseChoices): Promise<Outcome> {
     return this.#on(id, (branch) => rebaseBranch(this.#ports, this.#shared.running, branch, choices))
+  }
+
+  pick(id: string, request: PickRequest): Promise<Outcome> {
+    return this.#on(id, (branch) => pickFromBranch(this.#ports, this.#shared.running, branch, request))
   }
 
   async signal(id: string, name: string): Promise<SignalResult> {

@@ -6,6 +6,7 @@ import type {
   ConflictEntry,
   ContentPair,
   ContentSide,
+  FilePart,
   NetTestAnswer,
   OutputEntry,
   OutputPart,
@@ -107,14 +108,19 @@ export interface Rebaser {
     changeset: Changeset,
     choices: RebaseChoices,
   ): Promise<{ open: readonly ConflictEntry[] } & Reapplied>
+  /** Those files with the chosen pieces of their changes only. Throws `changed-since-review`, and `usage` for what cannot be cut. */
+  cut(
+    record: BranchRecord,
+    parts: readonly { change: Change; part: FilePart }[],
+  ): Promise<readonly { change: Change; bytes: Uint8Array }[]>
   /** Writes the changes into the writable layer of `to`, with content from the layers of `from`. Durable. */
   reapply(from: BranchRecord, to: BranchRecord, what: Reapplied): Promise<void>
 }
 
 export interface Reapplied {
   changes: readonly Change[]
-  /** Of these, those whose content was merged from both sides, and the commit that kept what both began from. */
-  merged: readonly { change: Change; bytes: Uint8Array; commit: string }[]
+  /** Of these, those whose content is in no layer: cut, or merged from both sides since what this commit had kept. */
+  merged: readonly { change: Change; bytes: Uint8Array; commit?: string }[]
 }
 
 export interface CommitHooks {

@@ -33,7 +33,11 @@ export async function rebaseBranch(
       throw new PuzzledError('usage', `Nothing of branch ${id} is left to do again`, {
         hint: `To give it up: puzzlectl discard ${id}`,
       })
-    return await makeRebased(ports, running, held, plan, since)
+    return await makeAgain(ports, running, held, plan, {
+      since,
+      kind: 'rebase',
+      reason: `rebased from ${id}`,
+    })
   } catch (error) {
     if ((await ports.store.read(id)).state === 'reviewing')
       await fallBack(ports, id, 'held', 'it could not be rebased')
@@ -42,19 +46,20 @@ export async function rebaseBranch(
 }
 
 /** Requests wait under the branch that made them and were answered for it: they cannot change hands. */
-function refuseRequests({ id }: BranchRecord, { requests }: Changeset): void {
+export function refuseRequests({ id }: BranchRecord, { requests }: Changeset): void {
   if (requests.length === 0) return
   throw new PuzzledError('wrong-state', `Branch ${id} has ${requests.length} queued requests`, {
     hint: `They cannot move to another branch. Drop them first: puzzlectl queue ls ${id}`,
   })
 }
 
-async function makeRebased(
+/** A new, held branch with changes of an old one, judged as what it is. */
+export async function makeAgain(
   ports: Ports,
   running: RunningAgents,
   old: BranchRecord,
   plan: Reapplied,
-  since: Date,
+  { since, kind, reason }: { since: Date; kind: 'rebase' | 'pick'; reason: string },
 ): Promise<Outcome> {
   const { requester, command, cwd, afterwards, profile, exit } = old
   const bases = old.bases.map(({ path }) => path)
@@ -65,15 +70,15 @@ async function makeRebased(
     // How the agent ended is part of what its work is judged by.
     { since, parent: old.id, exit, fill: (fresh) => reapply(ports, old, fresh, plan) },
   )
-  const merged = plan.merged.map(mergedWarning)
+  const merged = plan.merged.flatMap(mergedWarning)
   try {
-    await ports.audit.record('rebase', made.id, {
+    await ports.audit.record(kind, made.id, {
       from: old.id,
       changes: plan.changes.length,
       merged: merged.map(({ path }) => path),
     })
     const { changeset, verdict } = await reviewBranch(ports, made.id)
-    const held = await ports.store.move(made.id, 'held', `rebased from ${old.id}`)
+    const held = await ports.store.move(made.id, 'held', reason)
     if (verdict.kind === 'hold') await ports.approvals.request(held, changeset, verdict)
     return outcomeOf(held, { changeset, warnings: merged })
   } catch (error) {
@@ -93,7 +98,11 @@ async function reapply(ports: Ports, old: BranchRecord, fresh: BranchRecord, pla
   await ports.rebaser.reapply(old, fresh, plan)
 }
 
-const mergedWarning = ({ change, commit }: Reapplied['merged'][number]): Outcome['warnings'][number] => ({
-  path: encodePath(change.path).path,
-  message: `both sides changed it and their lines were merged; commit ${commit} had kept what both began from`,
-})
+function mergedWarning({
+  change,
+  commit,
+}: Reapplied['merged'][number]): readonly Outcome['warnings'][number][] {
+  if (commit === undefined) return []
+  const message = `both sides changed it and their lines were merged; commit ${commit} had kept what both began from`
+  return [{ path: encodePath(change.path).path, message }]
+}

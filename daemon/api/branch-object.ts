@@ -5,7 +5,7 @@ import type { CommandRequest, Engine, QueueAction } from '../contract/engine.ts'
 import { BUDGET_KINDS, type BudgetKind } from '../contract/profile.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { queueEditOf } from './queue-edit.ts'
-import { commandRequestOf } from './requests.ts'
+import { commandRequestOf, pickRequestOf } from './requests.ts'
 import type { BusObject, Caller } from './server.ts'
 
 /** The engine on behalf of the caller of one method. */
@@ -37,6 +37,7 @@ const METHODS: Readonly<Record<string, Method>> = {
     one(await engine.commit(id, selectionOf(only, except) ?? undefined)),
   Rebase: async (engine, id, [ours, theirs, drop]) =>
     one(await engine.rebase(id, { ours: texts(ours), theirs: texts(theirs), drop: texts(drop) })),
+  Pick: async (engine, id, [request]) => one(await engine.pick(id, pickRequestOf(request))),
   Reject: async (engine, id, [why]) => one(await engine.reject(id, String(why))),
   Discard: async (engine, id) => one(await engine.discard(id)),
   Signal: async (engine, id, [name]) => {

@@ -1,7 +1,13 @@
 import { z } from 'zod'
 import type { Requester } from '../contract/branch.ts'
 import { fromEntries } from '../contract/bus-values.ts'
-import type { CommandRequest, CreateRequest, RunRequest, SessionStdio } from '../contract/engine.ts'
+import type {
+  CommandRequest,
+  CreateRequest,
+  PickRequest,
+  RunRequest,
+  SessionStdio,
+} from '../contract/engine.ts'
 import { PuzzledError } from '../lib/errors.ts'
 
 /** Requests as callers send them. An unknown key is an error: a misspelt limit must not be no limit. */
@@ -62,6 +68,26 @@ export const runRequestOf = (entries: unknown, requester: Requester): RunRequest
 })
 
 export const commandRequestOf = (entries: unknown): CommandRequest => parse(command, entries)
+
+const globs = z.array(z.string().max(16_384)).max(100_000)
+const number = z.int().min(0)
+
+const pick = z.strictObject({
+  digest: z.string(),
+  selection: z.strictObject({ only: globs, except: globs }).nullable().default(null),
+  parts: z
+    .array(
+      z.strictObject({
+        base: number,
+        path: z.instanceof(Uint8Array),
+        hunks: z.array(number).max(100_000),
+        of: number,
+      }),
+    )
+    .max(10_000),
+})
+
+export const pickRequestOf = (entries: unknown): PickRequest => parse(pick, entries)
 
 /** Descriptor numbers of the caller that the request wants handed over. */
 export function wantedDescriptors(session: SessionStdio): readonly number[] {

@@ -85,7 +85,8 @@ function mergeFile(
   return { change: { ...change, kind: 'modify', new: state }, bytes: merged.bytes, commit: ancestor.commit }
 }
 
-function sourceIn(disk: Disk, root: string, path: Uint8Array): SourceFile | null {
+/** A file of a base; null when it is not there. */
+export function sourceIn(disk: Disk, root: string, path: Uint8Array): SourceFile | null {
   const base = disk.openRoot(root)
   try {
     const { parent, name } = splitPath(path)

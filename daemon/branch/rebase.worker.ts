@@ -13,6 +13,7 @@ import { openLayers } from './overlay-mount.ts'
 import { landingKey, ownLandings } from './own-landings.ts'
 import { Reapplier } from './rebase-apply.ts'
 import { findCollisions } from './rebase-collisions.ts'
+import { type CutFile, cutFile } from './rebase-cut.ts'
 import { mergeCollisions } from './rebase-merge.ts'
 import type { Collision } from './rebase-plan.ts'
 
@@ -30,6 +31,14 @@ export interface CollisionsCall {
   requester: Requester
   /** Until when its agent could look at the base; null when that is not known. */
   agentEndedNs: bigint | null
+}
+
+export interface CutCall {
+  bases: readonly string[]
+  uppers: readonly (readonly string[])[]
+  packed: readonly Uint8Array[]
+  /** One for each of those changes. */
+  parts: readonly { hunks: readonly number[]; of: number }[]
 }
 
 export interface ReapplyCall {
@@ -56,6 +65,19 @@ serveCalls({
       const may = (base: string, path: Uint8Array): boolean => mayRead(disk, requester, base, path)
       const ground = { journal, bases, layers, since, agentEndedNs, mayRead: may }
       return mergeCollisions(disk, ground, changes, collisions)
+    } finally {
+      layers.close()
+    }
+  },
+
+  cut({ bases, uppers, packed, parts }: CutCall): (CutFile | string)[] {
+    const disk = new KernelDisk()
+    const layers = new LayerSources(disk, uppers)
+    try {
+      return packed.flatMap(unpackChanges).map((change, index) => {
+        const part = parts[index]
+        return part === undefined ? 'no piece of it is named' : cutFile(disk, { bases, layers }, change, part)
+      })
     } finally {
       layers.close()
     }

@@ -1,18 +1,21 @@
 import type { BranchRecord } from '../contract/branch.ts'
-import type { Changeset } from '../contract/changeset.ts'
-import type { RebaseChoices } from '../contract/engine.ts'
+import { encodePath } from '../contract/bytes.ts'
+import type { Change, Changeset } from '../contract/changeset.ts'
+import type { FilePart, RebaseChoices } from '../contract/engine.ts'
 import { workerPath } from '../lib/assets.ts'
+import { PuzzledError } from '../lib/errors.ts'
 import { WorkerLink } from '../lib/worker-link.ts'
 import { type CommitStore, forkOf } from './committer.ts'
 import { diffJob } from './diff.ts'
 import { packChanges } from './journal/changes.ts'
 import { layerMounts } from './overlay.ts'
-import type { CollisionsCall, ReapplyCall } from './rebase.worker.ts'
+import type { CollisionsCall, CutCall, ReapplyCall } from './rebase.worker.ts'
+import type { CutFile } from './rebase-cut.ts'
 import { type Collision, planRebase, type RebasePlan } from './rebase-plan.ts'
 
 const NS_PER_MS = 1_000_000n
 
-type Reapplied = Pick<RebasePlan, 'changes' | 'merged'>
+type Reapplied = Pick<RebasePlan, 'changes'> & { merged: readonly CutFile[] }
 
 /** Does the changes of one branch again in another one over the same bases, as they are now. */
 export class WorkerRebaser {
@@ -38,6 +41,26 @@ export class WorkerRebaser {
     }
     const collisions = (await this.#worker.call('collisions', call)) as Collision[]
     return planRebase(changeset, collisions, choices)
+  }
+
+  async cut(
+    record: BranchRecord,
+    parts: readonly { change: Change; part: FilePart }[],
+  ): Promise<readonly CutFile[]> {
+    const call: CutCall = {
+      bases: record.bases.map(({ path }) => path),
+      uppers: this.#uppersOf(record),
+      packed: [...packChanges(parts.map(({ change }) => change))],
+      parts: parts.map(({ part: { hunks, of } }) => ({ hunks, of })),
+    }
+    const cut = (await this.#worker.call('cut', call)) as (CutFile | string)[]
+    return cut.map((file, index) => {
+      if (typeof file !== 'string') return file
+      const { path } = encodePath(parts[index]?.change.path ?? new Uint8Array())
+      throw new PuzzledError('changed-since-review', `"${path}" cannot be cut: ${file}`, {
+        hint: `Look again: puzzlectl review ${record.id}`,
+      })
+    })
   }
 
   /** Writes the changes into the writable layer of `to`, with content from the layers of `from`. Durable. */

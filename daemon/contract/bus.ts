@@ -160,6 +160,12 @@ export const BRANCH: BusInterface = {
       action: 'approve',
       about: 'Approves exactly this digest (empty: the one on record) and commits.',
     },
+    Pick: {
+      in: [arg('request', 'a{sv}')],
+      out: OUTCOME,
+      action: 'approve',
+      about: 'A new, held branch with a part of the changes, also with single pieces of files.',
+    },
     Reject: {
       in: [arg('why', 's')],
       out: RECORD,

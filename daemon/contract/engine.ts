@@ -35,6 +35,11 @@ export interface Engine extends EngineReader {
   revert(commit: string): Promise<Outcome>
   /** A new, held branch over the present base with the same changes; with undecided collisions only those are told. */
   rebase(id: string, choices: RebaseChoices): Promise<Outcome>
+  /**
+   * A new, held branch with a part of the changes, in which files may have only some pieces of theirs. It has a digest of its
+   * own and was judged like any other; the old branch stays as it is.
+   */
+  pick(id: string, request: PickRequest): Promise<Outcome>
   signal(id: string, name: string): Promise<SignalResult>
   freeze(id: string): Promise<BranchRecord>
   thaw(id: string): Promise<BranchRecord>
@@ -187,6 +192,23 @@ export interface ConflictEntry {
 export interface Selection {
   only: readonly string[]
   except: readonly string[]
+}
+
+/** Of a file that the branch changed: the pieces of its change that are taken, as `hunksOf` counts them. */
+export interface FilePart {
+  base: number
+  path: Uint8Array
+  hunks: readonly number[]
+  /** How many pieces there were when they were chosen. */
+  of: number
+}
+
+export interface PickRequest {
+  /** Of the whole branch as it was reviewed. */
+  digest: string
+  /** Null: everything. Files of `parts` belong to it. */
+  selection: Selection | null
+  parts: readonly FilePart[]
 }
 
 /** Globs. Of what both sides changed: whose counts. `drop` leaves out whatever it names. */

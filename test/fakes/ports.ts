@@ -185,6 +185,7 @@ function portsOf(world: FakeWorld): Ports {
     },
     rebaser: {
       plan: async (_record, { changes }) => ({ changes, open: [], merged: [] }),
+      cut: async (_record, parts) => parts.map(({ change }) => ({ change, bytes: Buffer.from('cut') })),
       reapply: async () => {
         world.log.push('reapply')
       },
