@@ -2,6 +2,7 @@ import { type Change, type Changeset, isEcho } from '../../daemon/contract/chang
 import type { EngineReader } from '../../daemon/contract/engine.ts'
 import { jsonText } from '../json.ts'
 import { openPager } from '../pager.ts'
+import { withProgress } from '../progress.ts'
 import { changesText } from '../render/banner.ts'
 import { changesetJson, hasContent, pathText, statLine, unifiedText } from '../render/changes.ts'
 import { flagOption, type VerbContext, type VerbRun } from '../verb.ts'
@@ -11,7 +12,7 @@ const SHOWN_BYTES = 1 << 20
 
 export const run: VerbRun = async (context, [id = ''], options) => {
   const engine = await context.reader()
-  const whole = await engine.changes(id)
+  const whole = await withProgress('comparing', engine.changes(id))
   if (context.json) {
     await context.print(jsonText(changesetJson(whole)))
     return 0

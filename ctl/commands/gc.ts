@@ -1,10 +1,11 @@
 import { jsonText } from '../json.ts'
+import { withProgress } from '../progress.ts'
 import { bytesText } from '../render/sizes.ts'
 import type { VerbRun } from '../verb.ts'
 
 export const run: VerbRun = async (context) => {
   const engine = await context.engine()
-  const removed = await engine.collect()
+  const removed = await withProgress('removing', engine.collect())
   const text = `Removed ${removed.branches} branches and ${removed.commits} reverse changesets (${bytesText(removed.bytes)}).\n`
   await context.print(context.json ? jsonText(removed) : text)
   return 0

@@ -3,6 +3,7 @@ import type { Engine, Outcome, Selection } from '../../daemon/contract/engine.ts
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { jsonText } from '../json.ts'
 import { Keyboard } from '../keys.ts'
+import { withProgress } from '../progress.ts'
 import { bannerId, bannerText, changesText } from '../render/banner.ts'
 import { branchDetails } from '../render/branches.ts'
 import { visibleLine } from '../render/visible.ts'
@@ -21,14 +22,14 @@ export const run: VerbRun = async (context, [id = ''], options) => {
     throw new PuzzledError('usage', 'A review asks questions, and here is no terminal to ask them at', {
       hint: `To have it judged without questions: puzzlectl review --judge ${id}; to decide: puzzlectl approve ${id}`,
     })
-  const outcome = await engine.review(record.id)
+  const outcome = await withProgress('judging', engine.review(record.id))
   if (context.json) await context.print(jsonText(outcome))
   else await context.print(branchDetails(await engine.show(record.id), context.paint))
   return judgeOnly ? decisionStatus(outcome) : reviewAtTerminal(context, engine, outcome)
 }
 
 async function reviewAtTerminal(context: VerbContext, engine: Engine, outcome: Outcome): Promise<number> {
-  const changeset = await engine.changes(outcome.branch)
+  const changeset = await withProgress('comparing', engine.changes(outcome.branch))
   if (changeset.digest !== outcome.digest)
     throw new PuzzledError('changed-since-review', `Branch ${outcome.branch} changes while it is reviewed`, {
       hint: 'Is a command running in it? puzzlectl ls',
@@ -100,7 +101,7 @@ async function decidePieces(
   { outcome, changeset, choice, selection }: Reviewed & { selection: Selection | null },
 ): Promise<number> {
   const asked = { digest: changeset.digest, selection, parts: choice.parts }
-  const picked = await engine.pick(outcome.branch, asked)
+  const picked = await withProgress('picking', engine.pick(outcome.branch, asked))
   await context.print(`\n${bannerText(picked, context.paint)}`)
   if (picked.conflicts.length > 0 || picked.digest === null) return decisionStatus(picked)
   await context.print(
@@ -126,7 +127,10 @@ async function approve(
   { id, digest, selection }: { id: string; digest: string; selection: Selection | null },
 ): Promise<number> {
   const why = await reasonOf(context, keyboard)
-  return showOutcome(context, await engine.approve(id, { by: requester(), digest, selection, why }))
+  return showOutcome(
+    context,
+    await withProgress('committing', engine.approve(id, { by: requester(), digest, selection, why })),
+  )
 }
 
 async function agrees(context: VerbContext, keyboard: Keyboard, question: string): Promise<boolean> {

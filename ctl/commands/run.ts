@@ -4,6 +4,7 @@ import { parseBudgets } from '../budget-option.ts'
 import { connectDaemon } from '../engine.ts'
 import { askedEnvironment, ownEnvironment } from '../environment-option.ts'
 import { jsonText } from '../json.ts'
+import { withProgress } from '../progress.ts'
 import { bannerText } from '../render/banner.ts'
 import { errorText } from '../render/error.ts'
 import { runStatus } from '../render/exit-status.ts'
@@ -27,7 +28,7 @@ export const run: VerbRun = async (context, command, options) => {
     (name) => engine.signal(session.id, name),
     async () => {
       await relay(session, { terminal: request.stdio.kind === 'pty' })
-      return engine.finish(session.id)
+      return withProgress('judging', engine.finish(session.id))
     },
     (error) => void context.printError(errorText(error, context.paintErrors)),
   )

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { begin, DEVELOPER, type Workplace, workplace } from './cli.ts'
 import { eventually, type PrivateBus, privateBus, WHO } from './private-bus.ts'
+import { TYPIST } from './typist.ts'
 
 const program = fileURLToPath(new URL('../../dist/puzzlectl.js', import.meta.url))
 const { developer, colleague, reviewer } = WHO
@@ -251,32 +252,3 @@ describe('without a daemon', () => {
     expect(readFileSync(join(here.state, 'version'), 'utf8')).toBe('1\n')
   })
 })
-
-/** Types into a program that runs in a terminal of 33 by 111: waits for a text, types, waits, types, … */
-const TYPIST = `
-import fcntl, json, os, pty, re, struct, sys, termios
-steps = json.loads(sys.argv[1])
-pid, master = pty.fork()
-if pid == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 33, 111, 0, 0))
-    os.execvp(sys.argv[2], sys.argv[2:])
-shown, seen = b'', 0
-while True:
-    while len(steps) > 0:
-        found = re.search(steps[0].encode(), shown[seen:])
-        if not found:
-            break
-        seen += found.end()
-        if len(steps) > 1:
-            os.write(master, steps[1].encode().decode('unicode_escape').encode())
-        steps = steps[2:]
-    try:
-        part = os.read(master, 4096)
-    except OSError:
-        break
-    if not part:
-        break
-    shown += part
-_, status = os.waitpid(pid, 0)
-os.write(1, shown + b'status %d' % os.waitstatus_to_exitcode(status))
-`
