@@ -51,10 +51,29 @@ function newProgram(act: Act): Command {
     .enablePositionalOptions()
     .showSuggestionAfterError()
     .showHelpAfterError('(puzzlectl --help lists the verbs)')
+    .configureOutput(OUTPUT)
+    .configureHelp(HELP)
     .exitOverride()
   addCommonOptions(program)
   for (const verb of VERBS) program.addCommand(commandFor(verb, act))
   return program
+}
+
+/** Who speaks is said as in every other error. */
+const OUTPUT = {
+  outputError: (text: string, print: (text: string) => void): void =>
+    print(text.replace(/^error: /, 'puzzlectl: ')),
+}
+
+/** Every verb has options; saying so on each line hides what differs. */
+const HELP = {
+  subcommandTerm: (command: Command): string =>
+    [command.name(), ...command.registeredArguments.map(argumentText)].join(' '),
+}
+
+const argumentText = (one: Command['registeredArguments'][number]): string => {
+  const name = `${one.name()}${one.variadic ? '...' : ''}`
+  return one.required ? `<${name}>` : `[${name}]`
 }
 
 function commandFor(verb: Verb, act: Act, above: readonly string[] = []): Command {
@@ -63,6 +82,8 @@ function commandFor(verb: Verb, act: Act, above: readonly string[] = []): Comman
     .summary(verb.summary)
     .description(verb.summary)
     .helpGroup(verb.group)
+    .configureOutput(OUTPUT)
+    .configureHelp(HELP)
     .exitOverride()
   command.showSuggestionAfterError().showHelpAfterError(`(puzzlectl ${verb.name} --help)`)
   addCommonOptions(command)

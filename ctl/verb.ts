@@ -43,7 +43,7 @@ export interface Verb {
 export const COMMON_OPTIONS = [
   ['--json', 'print one JSON document'],
   ['--state-dir <dir>', 'the store to use'],
-  ['--host <user@machine>', 'do it on that machine, over ssh'],
+  ['--host <machine>', 'do it there, over ssh: machine or user@machine'],
 ] as const
 
 export const textOption = (options: OptionValues, name: string): string | null => {

@@ -62,14 +62,15 @@ function findingLines(outcome: Outcome, paint: Paint): string[] {
   return lines
 }
 
+/** The first is the one to type; the others are named, not joined by anything that a shell would understand. */
 function nextCommands(outcome: Outcome, id: string): string {
+  const first = (verb: string, ...others: string[]): string =>
+    `puzzlectl ${verb} ${id}${others.length === 0 ? '' : ` (or ${others.join(', ')})`}`
   if (outcome.state === 'committed') return `puzzlectl revert ${outcome.commit ?? ''}`
-  if (outcome.conflicts.length > 0)
-    return `puzzlectl diff ${id} | puzzlectl rebase ${id} | puzzlectl discard ${id}`
-  if (outcome.state === 'commit-stuck') return `puzzlectl show ${id}`
+  if (outcome.conflicts.length > 0) return first('rebase', 'diff', 'discard')
+  if (outcome.state === 'commit-stuck') return first('show')
   if (outcome.state !== 'held' && outcome.state !== 'stopped') return ''
-  if (outcome.verdict?.kind === 'deny') return `puzzlectl diff ${id} | puzzlectl discard ${id}`
-  if (outcome.state === 'stopped')
-    return `puzzlectl diff ${id} | puzzlectl commit ${id} | puzzlectl discard ${id}`
-  return `puzzlectl diff ${id} | puzzlectl approve ${id} | puzzlectl reject ${id}`
+  if (outcome.verdict?.kind === 'deny') return first('diff', 'review', 'discard')
+  if (outcome.state === 'stopped') return first('diff', 'commit', 'discard')
+  return first('review', 'diff', 'approve', 'reject')
 }

@@ -66,7 +66,9 @@ export async function extendBudget(
 export async function agentOf(ports: Ports, running: RunningAgents, id: string): Promise<RunningAgent> {
   const record = await ports.store.read(id)
   if (record.state !== 'running' && record.state !== 'frozen')
-    throw new PuzzledError('wrong-state', `Branch ${id} is ${record.state}; nothing runs in it`)
+    throw new PuzzledError('wrong-state', `Branch ${id} is ${record.state}; nothing runs in it`, {
+      hint: `What its agent wrote: puzzlectl logs ${id}; what it changed: puzzlectl diff ${id}`,
+    })
   const agent = running.find(id)
   if (agent === undefined)
     throw new PuzzledError('wrong-state', `Branch ${id} is run by another process`, {

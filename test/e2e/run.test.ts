@@ -57,7 +57,7 @@ describe('run', () => {
     const { status, err } = await sh('echo half > made.txt; exit 3')
     expect(status).toBe(3)
     expect(err).toContain('agent-failed')
-    expect(err).toMatch(/next: puzzlectl diff \w+ \| puzzlectl approve \w+ \| puzzlectl reject \w+/)
+    expect(err).toMatch(/next: puzzlectl review \w+ \(or diff, approve, reject\)/)
     expect(existsSync(file('made.txt'))).toBe(false)
     expect(await branches()).toMatchObject([{ state: 'held' }])
   })

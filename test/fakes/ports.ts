@@ -152,6 +152,11 @@ const have = (name: (typeof FEATURE_NAMES)[number]): FeatureRow => ({
   remedy: '',
 })
 
+const NO_OUTPUTS: Ports['outputs'] = {
+  open: () => ({ write: () => undefined, end: async () => undefined }),
+  read: async (_id, cursor) => ({ entries: [], next: cursor, lost: 0 }),
+}
+
 function portsOf(world: FakeWorld): Ports {
   return {
     store: fakeStore(world),
@@ -229,10 +234,7 @@ function portsOf(world: FakeWorld): Ports {
       edit: async () => undefined,
       test: () => ({ class: 'deny', rule: 'no-rule', reason: 'no rule', open: [] }),
     },
-    outputs: {
-      open: () => ({ write: () => undefined, end: async () => undefined }),
-      read: async (_id, cursor) => ({ entries: [], next: cursor, lost: 0 }),
-    },
+    outputs: NO_OUTPUTS,
     audit: {
       record: async (kind) => {
         world.log.push(`audit ${kind}`)

@@ -20,7 +20,23 @@ export const VERB_PROSE: Readonly<Record<string, string>> = {
   budget: 'A branch that stands still because of this budget goes on.',
   diff: 'Names and contents are made harmless: control characters, direction marks and lookalikes are shown, never obeyed.',
   ls: 'Finished branches are left out.',
-  review: 'Reads the layers again, so that a decision is about what is there now.',
+  review: `The layers are read again, so that the decision is about what is there now. Then each change is shown, what the policy
+found first, and one key decides: a takes it, r leaves it in the branch, s takes single pieces of a file, b goes back, q
+leaves without a decision, ? lists the keys. At the end what was taken is shown with its digest, and one approval is asked
+for, bound to exactly that. Single pieces become a branch of their own; the rest can be rebased over it. Needs a terminal.`,
+  exec: `Where the agent runs, the command joins it: the same namespaces, files, network and locks, a cgroup of its own; it ends
+with the agent at the latest. Where nothing runs and nothing is decided, it runs as the agent did, and the branch is judged
+again; how the agent ended stays on record. Ends with the status of the command, 124 at its time limit. When puzzlectl ends,
+the command does. With --json the result is one document: code, signal, cause (exited, signal, timeout, oom, budget), times,
+use, and up to 1 MiB of each output, as text or base64.`,
+  shell: 'As exec does it. exit ends the shell; what it changed belongs to the branch.',
+  attach: `Shows the last 64 KiB of what was written and everything from then on; what is typed goes to the agent. Several can be
+attached; one who reads too slowly is let go, the agent never waits. Ends with the status of the agent. Pressing Ctrl-] three
+times within a second lets go, and the agent goes on. Needs the daemon, and an agent that was started with --detach or at a
+terminal.`,
+  logs: `At least the last 4 MiB are kept with the branch, as long as there is one. What went to /dev/null or to a device is not.
+At a terminal control characters are shown, not sent.`,
+  events: 'With --follow what is kept comes first. With --json each event is one line.',
   approve: `The approval is bound to the digest of the changeset and to the version of the policies, and is used once. With \`--digest\`
     it is refused unless the changeset is exactly the one that was looked at. \`--only\` and \`--except\` make a changeset of a part,
     which is judged again; the rest stays in the branch. Patterns are matched below the base.`,
