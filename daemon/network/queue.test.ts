@@ -169,6 +169,8 @@ describe('the queue', () => {
     expect((await queue.bodyStart(ids[0] ?? '', 5)).toString()).toBe('small')
     expect((await queue.bodyStart(ids[1] ?? '', 50_000)).equals(Buffer.alloc(50_000, 'y'))).toBe(true)
     expect((await queue.bodyStart(ids[1] ?? '', 1e9)).length).toBe(100_000)
+    await queue.drop(ids[1] ?? '')
+    expect((await queue.bodyStart(ids[1] ?? '', 1e9)).length).toBe(0)
     await queue.close()
   })
 

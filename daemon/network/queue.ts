@@ -267,8 +267,11 @@ export class RequestQueue {
 
   /** The beginning of the body, for people: not verified where it is long, because it is verified when it is sent. */
   async bodyStart(id: string, limit: number): Promise<Buffer> {
-    const { body } = this.get(id).request
+    const { state, request } = this.get(id)
+    const { body } = request
     if (body.file === undefined) return (await this.body(id)).subarray(0, limit)
+    // Its file went with it; the record stays and is listed.
+    if (state === 'dropped') return Buffer.alloc(0)
     const file = await open(join(this.#directory, body.file), 'r')
     try {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(limit, body.size)), { position: 0 })

@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
 import { afterEach, expect, it } from 'vitest'
 import { BudgetMeter } from './budget-meter.ts'
 import { LIMITS } from './limits.ts'
@@ -68,4 +69,16 @@ it('an end that breaks off takes the other with it', async () => {
   client.write('x')
   client.resume()
   expect(await agentSide).toMatch(/closed|ECONNRESET/)
+})
+
+it('an end that is taken away takes the other with it, whatever is still unsent', async () => {
+  const agent = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
+  // It never takes what is written.
+  const upstream = new Duplex({ read: () => undefined, write: () => undefined })
+  splice({ limits: LIMITS, budget: new BudgetMeter() }, agent, upstream, undefined, 'x')
+  agent.push('the last words')
+  agent.push(null)
+  await expect.poll(() => agent.readableEnded).toBe(true)
+  agent.destroy()
+  await expect.poll(() => upstream.destroyed).toBe(true)
 })

@@ -38,7 +38,9 @@ export function splice(
     from.once('end', () => to.end())
     from.on('error', cut)
     from.once('close', () => {
-      if (!from.readableEnded) cut()
+      if (agent.destroyed && upstream.destroyed) clearTimeout(idle)
+      // Broken off, or ended from outside: the other has nobody to talk to.
+      if (!from.readableEnded || !from.writableFinished) cut()
       // Nobody listens any more to what `to` would answer; it goes when it has taken everything.
       else if (to.writableFinished) to.destroy()
       else to.once('finish', () => to.destroy())
