@@ -3,6 +3,7 @@ import { openTree } from '../kernel/mount.ts'
 import { AT, close, O, openat2, openRoot } from '../kernel/paths.ts'
 import { statFd } from '../kernel/statx.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import type { Promised } from './diff-files.ts'
 import { DiffSink } from './diff-sink.ts'
 import { DiffWalk } from './diff-walk.ts'
 
@@ -27,7 +28,7 @@ export type DiffMessage =
 const CHUNK = 256 * 1024
 
 /** Runs the whole diff on the calling thread. Memory is one chunk, plus the encoded changes of one base. */
-export function runDiff(job: DiffJob, post: (message: DiffMessage) => void): void {
+export function runDiff(job: DiffJob, post: (message: DiffMessage) => void, promised?: Promised): void {
   const chunk = new Chunk(post)
   const sink = new DiffSink(
     job.bases.map((base) => base.path),
@@ -35,14 +36,19 @@ export function runDiff(job: DiffJob, post: (message: DiffMessage) => void): voi
     (paths) => post({ kind: 'progress', paths }),
   )
   for (const [index, base] of job.bases.entries()) {
-    walkBase(index, base, sink)
+    walkBase(index, base, sink, promised)
     sink.endBase()
   }
   chunk.flush()
   post({ kind: 'done', totals: sink.totals, digest: sink.digest() })
 }
 
-function walkBase(index: number, base: DiffJob['bases'][number], sink: DiffSink): void {
+function walkBase(
+  index: number,
+  base: DiffJob['bases'][number],
+  sink: DiffSink,
+  promised: Promised | undefined,
+): void {
   // A private copy of the base's mount without what is mounted below it: exactly what the overlay's lower layer is.
   const mount = openTree(AT.FDCWD, base.path, { clone: true, recursive: false })
   const opened = [mount]
@@ -56,7 +62,7 @@ function walkBase(index: number, base: DiffJob['bases'][number], sink: DiffSink)
       opened.push(fd)
       return fd
     })
-    new DiffWalk(index, sink).run(uppers, root, base.forked)
+    new DiffWalk(index, sink, promised).run(uppers, root, base.forked)
   } finally {
     for (const fd of opened.reverse()) close(fd)
   }

@@ -4,7 +4,7 @@ import { listDirectory } from '../kernel/getdents.ts'
 import { close, O, openat, S } from '../kernel/paths.ts'
 import { type Stat, statAt, statFd, tryStatAt } from '../kernel/statx.ts'
 import { errnoOf } from '../lib/errors.ts'
-import { type Below, closeAll, DiffFiles } from './diff-files.ts'
+import { type Below, closeAll, DiffFiles, type Promised } from './diff-files.ts'
 import { type Attributes, identityOf, kindOf, readAttributes, readBaseXattrs, stateOf } from './diff-node.ts'
 import type { DiffSink } from './diff-sink.ts'
 
@@ -44,11 +44,16 @@ export class DiffWalk {
   readonly #marks: string
   readonly #files: DiffFiles
 
-  constructor(base: number, sink: DiffSink, marks = 'trusted.overlay.') {
+  constructor(
+    base: number,
+    sink: DiffSink,
+    promised: Promised = () => undefined,
+    marks = 'trusted.overlay.',
+  ) {
     this.#base = base
     this.#sink = sink
     this.#marks = marks
-    this.#files = new DiffFiles(base, sink, marks)
+    this.#files = new DiffFiles(base, sink, marks, promised)
   }
 
   /**
