@@ -11,6 +11,8 @@ import {
 } from '../daemon/contract/session-frames.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
 
+const VERSIONS = 'Are puzzlectl and puzzled of the same version? systemctl restart puzzled'
+
 /** This side of a session's socket: streams out of frames. A reader that is slow slows the socket down. */
 export class SessionClient {
   readonly output = new PassThrough()
@@ -66,12 +68,22 @@ export class SessionClient {
 
   #listen(resolve: (exit: AgentExit) => void, reject: (error: Error) => void): void {
     const frames = new FrameReader()
-    this.#socket.on('data', (bytes: Buffer) => {
+    const take = (bytes: Buffer): void => {
       for (const one of frames.push(bytes)) {
         if (one.kind === SESSION_FRAMES.exit) resolve(JSON.parse(one.bytes.toString()) as AgentExit)
         else if (one.kind === SESSION_FRAMES.notice)
           reject(new PuzzledError('bus-gone', `The daemon let go of this session: ${one.bytes.toString()}`))
         else this.#show(one.kind, one.bytes)
+      }
+    }
+    this.#socket.on('data', (bytes: Buffer) => {
+      try {
+        take(bytes)
+      } catch (cause) {
+        reject(
+          new PuzzledError('bus-gone', 'The daemon does not speak as expected', { cause, hint: VERSIONS }),
+        )
+        this.#socket.destroy()
       }
     })
     this.#socket.on('error', () => this.#socket.destroy())

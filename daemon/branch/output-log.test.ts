@@ -58,6 +58,11 @@ describe('the output of an agent', () => {
     expect((await logs.read('b', next, 1 << 20)).entries).toMatchObject([{ bytes: Buffer.from('four') }])
   })
 
+  it('is not read from a cursor that nobody was given', async () => {
+    await written('one', 'two')
+    for (let cursor = 1; cursor < 40; cursor++) expect(await logs.read('b', cursor, 100)).toBeDefined()
+  })
+
   it('keeps the newest part of what is too much, and says how much is gone', async () => {
     const chunk = 'x'.repeat(1 << 20)
     const log = logs.open('b')

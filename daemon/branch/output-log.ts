@@ -17,6 +17,8 @@ const MOST_ENTRY = 256 << 10
 const FOLDER = 'output'
 /** Stream, milliseconds since 1970, length. */
 const HEAD_BYTES = 1 + 8 + 4
+/** As far as dates go. */
+const LATEST_MILLIS = 8.64e15
 const STREAMS = ['stdout', 'stderr'] as const
 
 const segmentName = (offset: number): string => String(offset).padStart(15, '0')
@@ -83,6 +85,8 @@ async function readSegment(
     if (at + HEAD_BYTES + size > bytes.length) break
     const stream = STREAMS[bytes.readUInt8(at)] ?? 'stdout'
     const millis = Number(bytes.readBigUInt64BE(at + 1))
+    // A cursor that nobody was given points into the middle of an entry: there is nothing to read there.
+    if (millis > LATEST_MILLIS) break
     const start = at + HEAD_BYTES
     entries.push({
       at: new Date(millis).toISOString(),
