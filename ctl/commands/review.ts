@@ -4,7 +4,7 @@ import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { jsonText } from '../json.ts'
 import { Keyboard } from '../keys.ts'
 import { withProgress } from '../progress.ts'
-import { bannerId, bannerText, changesText } from '../render/banner.ts'
+import { bannerId, bannerText, changesText, summaryText } from '../render/banner.ts'
 import { branchDetails } from '../render/branches.ts'
 import { visibleLine } from '../render/visible.ts'
 import { requester } from '../requester.ts'
@@ -24,7 +24,8 @@ export const run: VerbRun = async (context, [id = ''], options) => {
     })
   const outcome = await withProgress('judging', engine.review(record.id))
   if (context.json) await context.print(jsonText(outcome))
-  else await context.print(branchDetails(await engine.show(record.id), context.paint))
+  else if (judgeOnly) await context.print(branchDetails(await engine.show(record.id), context.paint))
+  else await context.print(summaryText(outcome, context.paint))
   return judgeOnly ? decisionStatus(outcome) : reviewAtTerminal(context, engine, outcome)
 }
 

@@ -24,6 +24,12 @@ export const bannerId = ({ name, branch }: Pick<Outcome, 'name' | 'branch'>): st
 
 /** The lines at the end of `run`: which branch, what changed, what was decided, what to type next. */
 export function bannerText(outcome: Outcome, paint: Paint): string {
+  const next = nextCommands(outcome, bannerId(outcome))
+  return `${summaryText(outcome, paint)}${next === '' ? '' : `  ${paint.dim('next:')} ${next}\n`}`
+}
+
+/** The same without what to type next. */
+export function summaryText(outcome: Outcome, paint: Paint): string {
   const id = bannerId(outcome)
   // What a commit of long ago changed is not counted again.
   const known = outcome.state !== 'committed' || outcome.totals.files > 0 || outcome.requests > 0
@@ -35,8 +41,6 @@ export function bannerText(outcome: Outcome, paint: Paint): string {
   for (const { path, message } of outcome.conflicts.slice(0, 5))
     lines.push(`  ${paint.red('conflict')} ${visibleLine(path)}: ${visibleLine(message)}`)
   for (const line of findingLines(outcome, paint)) lines.push(line)
-  const next = nextCommands(outcome, id)
-  if (next !== '') lines.push(`  ${paint.dim('next:')} ${next}`)
   return `${lines.join('\n')}\n`
 }
 

@@ -55,6 +55,7 @@ describe('exec', () => {
     world.holdAgent = false
     await (await engine.exec(id, command())).exited
     expect(await engine.show(id)).toMatchObject({ state: 'stopped', exit: { code: 3 } })
+    expect((await engine.show(id)).grants.filter(({ what }) => what === 'landlock')).toHaveLength(1)
     // The failure of the agent still holds its work.
     expect(await engine.review(id)).toMatchObject({ state: 'held', verdict: { kind: 'hold' } })
   })

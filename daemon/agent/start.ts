@@ -41,7 +41,10 @@ export async function startAgent(
     }
     return launchOrAbandon(ports, moved, start, request.again !== undefined)
   })
-  const grants = [...record.grants, ...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
+  const granted = [...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
+  // What an earlier start was granted in the same matter no longer holds.
+  const before = record.grants.filter(({ what }) => !granted.some((grant) => grant.what === what))
+  const grants = [...before, ...granted]
   const settle = async (exit: AgentExit): Promise<AgentExit> => {
     await log.end()
     // In a branch that was only created, the first command is the agent.
