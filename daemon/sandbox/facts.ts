@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { release } from 'node:os'
-import { parseHardLimits } from './resource-limits.ts'
+import { boundingLimits } from './resource-limits.ts'
 import {
   type HostFacts,
   type PathKind,
@@ -18,7 +18,10 @@ export function gatherFacts(paths: Iterable<string>): HostFacts {
   const [major = 0, minor = 0] = release().split('.').map(Number)
   return {
     kernel: [major, minor],
-    hardLimits: parseHardLimits(readFileSync('/proc/self/limits', 'utf8')),
+    hardLimits: boundingLimits(
+      readFileSync('/proc/self/status', 'utf8'),
+      readFileSync('/proc/self/limits', 'utf8'),
+    ),
     links: topLevelLinks(),
     secrets: [...SECRET_PATHS, ...sshKeys()].flatMap(existing),
     ...procFacts(),

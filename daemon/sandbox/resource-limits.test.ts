@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseHardLimits, withinHardLimits } from './resource-limits.ts'
+import { boundingLimits, parseHardLimits, withinHardLimits } from './resource-limits.ts'
 
 const LIMITS = `Limit                     Soft Limit           Hard Limit           Units     
 Max file size             unlimited            unlimited            bytes     
@@ -14,6 +14,12 @@ describe('our own hard limits', () => {
 
   it('are read, and unlimited is absent', () => {
     expect(hard).toEqual({ nproc: 96_421, nofile: 20_000, memlock: 8192 })
+  })
+
+  it('bound nothing for who may go beyond them', () => {
+    expect(boundingLimits('CapEff:\t0000000001000000\n', LIMITS)).toEqual({})
+    expect(boundingLimits('CapEff:\t000001fffeffffff\n', LIMITS)).toEqual(hard)
+    expect(boundingLimits('', LIMITS)).toEqual(hard)
   })
 
   it('bound what can be given; less than asked is said', () => {

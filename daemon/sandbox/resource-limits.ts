@@ -64,6 +64,14 @@ export function parseHardLimits(text: string): HardLimits {
   return limits
 }
 
+const CAP_SYS_RESOURCE = 24n
+
+/** What bounds the limits that we can give: our own hard ones, unless we hold the capability to go beyond them. */
+export function boundingLimits(status: string, limits: string): HardLimits {
+  const effective = BigInt(`0x${/^CapEff:\s*(\w+)/m.exec(status)?.[1] ?? '0'}`)
+  return ((effective >> CAP_SYS_RESOURCE) & 1n) === 1n ? {} : parseHardLimits(limits)
+}
+
 /** Without CAP_SYS_RESOURCE nobody can be given more than we have: less is granted, and said. */
 export function withinHardLimits(
   rlimits: Profile['rlimits'],

@@ -6,7 +6,6 @@ import { PuzzledError } from '../lib/errors.ts'
 import { type Account, accountOf, idsOf, passwdWith } from './account.ts'
 import { agentEnvironment } from './environment.ts'
 import { gatherFacts } from './facts.ts'
-import { attainableLimits } from './hard-limits.ts'
 import { agentIdentity, type Identity } from './identity.ts'
 import type { OverlayLayers, Place } from './places.ts'
 import { type HostFacts, LOADERS } from './root-facts.ts'
@@ -37,8 +36,6 @@ export interface World {
   readonly landlockAbi: number
   readonly seccomp: readonly SeccompFilter[]
   readonly network: BranchNetwork | null
-  /** Limits that are lower than the profile asked for. */
-  readonly limitGrants: readonly Grant[]
 }
 
 /** A user of its own for root's agents, made by sysusers; any high number serves where it is missing. */
@@ -63,11 +60,9 @@ export function worldOf(
   const nestedReadOnly = record.bases.flatMap((base) =>
     base.nested.filter((nested) => nested.handling === 'read-only').map((nested) => nested.path),
   )
-  const { limits, grants } = attainableLimits(profile.rlimits)
   return {
     record,
-    profile: { ...profile, rlimits: limits },
-    limitGrants: grants,
+    profile,
     identity,
     home,
     user: (accountOf(identity.uid) ?? NO_ACCOUNT).name,
@@ -118,7 +113,6 @@ function identityOf(record: WorldRecord): Identity {
 export const worldGrants = (world: World): Grant[] => {
   const { record, profile, identity, network } = world
   return [
-    ...world.limitGrants,
     {
       what: 'identity',
       requested: `uid ${record.requester.uid}`,
