@@ -8,7 +8,8 @@ import { landingKey } from './own-landings.ts'
 
 /**
  * Compares the layers once more, after every process of the branch is gone. A whole changeset must have the digest that
- * was approved; of a part, every entry must still be there as it was.
+ * was approved; of a part, every entry must still be there as it was. New content is not read for
+ * this: the caller stages each file of `changes` with its digest checked while it is copied (`Stager`), or lands nothing.
  */
 export function requireApproved(
   diff: DiffJob,
