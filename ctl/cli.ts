@@ -22,7 +22,7 @@ const USAGE_STATUS = 2
 /** Parses the command line, runs one verb, and turns whatever happens into an exit status. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
   let status = 0
-  const program = newProgram(async (verb, given) => {
+  const program = newProgram(verbsFor(argv), async (verb, given) => {
     status = await runVerb(verb, given)
   })
   try {
@@ -44,7 +44,13 @@ interface Given {
 
 type Act = (verb: Verb, given: Given) => Promise<void>
 
-function newProgram(act: Act): Command {
+/** Building the commands of all verbs is a good part of a short one's time: where the first word is a verb, that one will do. */
+function verbsFor([first]: readonly string[]): readonly Verb[] {
+  const named = VERBS.filter(({ name }) => name === first)
+  return named.length === 1 ? named : VERBS
+}
+
+function newProgram(verbs: readonly Verb[], act: Act): Command {
   const program = new Command('puzzlectl')
     .description('Run agents in branches: fork, explore, commit.')
     .version(`puzzlectl ${VERSION}`, '-V, --version')
@@ -55,7 +61,7 @@ function newProgram(act: Act): Command {
     .configureHelp(HELP)
     .exitOverride()
   addCommonOptions(program)
-  for (const verb of VERBS) program.addCommand(commandFor(verb, act))
+  for (const verb of verbs) program.addCommand(commandFor(verb, act))
   return program
 }
 

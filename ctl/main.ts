@@ -1,3 +1,4 @@
+import { compileCache, keepCompiled } from '../daemon/lib/compile-cache.ts'
 import { VERSION } from './version.ts'
 
 /**
@@ -9,8 +10,11 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(`puzzlectl ${VERSION}\n`)
     return 0
   }
+  process.once('exit', keepCompiled(`${__dirname}/chunks`, compileCache(process.env, process.geteuid?.())))
   const { runCommandLine } = await import('./cli.ts')
   return runCommandLine(argv)
 }
 
-process.exitCode = await main(process.argv.slice(2))
+void main(process.argv.slice(2)).then((status) => {
+  process.exitCode = status
+})

@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { announcing } from './agent/announce.ts'
 import { EventStream } from './agent/event-stream.ts'
 import { LocalEngine } from './agent/local-engine.ts'
 import { measuring } from './agent/measure.ts'
-import type { Auditor, Budgeting, Gate, Ports, RunningAgent } from './agent/ports.ts'
+import type { Auditor, Budgeting, Ports, RunningAgent } from './agent/ports.ts'
 import { AuditLog } from './audit/log.ts'
-import { WorkerCommitter } from './branch/committer.ts'
+import { ownThreads, sameThread, WorkerCommitter } from './branch/committer.ts'
 import { LayerDiffer } from './branch/diff.ts'
 import { FileOutputLogs } from './branch/output-log.ts'
 import { OverlayLayers } from './branch/overlay.ts'
@@ -22,20 +21,15 @@ import type { CollectResult, Engine } from './contract/engine.ts'
 import type { FeatureName, Features } from './contract/features.ts'
 import type { BudgetKind, Profile } from './contract/profile.ts'
 import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
-import { nodeFiles } from './lib/durable.ts'
+import { commandFiles, nodeFiles } from './lib/durable.ts'
 import { PuzzledError } from './lib/errors.ts'
 import { UndoStack } from './lib/undo.ts'
 import { counting, networkCounters, readBeforeText } from './measured-parts.ts'
 import { Registry } from './metrics/registry.ts'
+import { loadClient } from './network/upstream.ts'
 import { NetworkParts } from './network-parts.ts'
-import { ACTION_POLICY_FILE, ActionJudge } from './policy/action-judge.ts'
-import { ApprovalStore } from './policy/approvals.ts'
-import type { ContentReader } from './policy/contents.ts'
-import { DecisionLog } from './policy/decision-log.ts'
-import { PolicyGate } from './policy/gate.ts'
-import { LimitLedger } from './policy/limits.ts'
-import { policySources } from './policy/policy-set.ts'
-import { ProfileStore } from './policy/profiles.ts'
+import { resolveProfile } from './policy/ready-profiles.ts'
+import { PolicyParts } from './policy-parts.ts'
 import { accountOf } from './sandbox/account.ts'
 import { Launcher } from './sandbox/launch.ts'
 
@@ -101,26 +95,28 @@ async function construct(
     events.publish({ kind: 'warning', branch, time: now().toISOString(), message: String(error) })
   // A command has no time to remove what was discarded: that is left to `gc`.
   const emptyTrash = canAsk ? () => void committer.emptyTrash().catch(complain('')) : undefined
-  const files = new FileBranchStore(root, nodeFiles, now, emptyTrash)
-  const committer = new WorkerCommitter({ root, directory: (id) => files.directory(id) }, now)
-  const rebaser = new WorkerRebaser({ root, directory: (id) => files.directory(id) })
+  const files = branchStore(root, canAsk, emptyTrash)
+  const places = { root, directory: (id: string) => files.directory(id) }
+  const committer = new WorkerCommitter(places, now, canAsk ? ownThreads : sameThread)
+  const rebaser = new WorkerRebaser(places)
   undo.push('end the commit workers', () => closeBoth(committer, rebaser))
   const network = new NetworkParts((id) => files.directory(id), events.publish, networkCounters(metrics))
   undo.push('close the networks', () => network.closeAll())
   const space = new BranchSpace(files)
   undo.push('end the thread that measures', () => space.close())
   const launcher = new Launcher({ network: ({ record }) => network.open(record) })
-  const { recovery, log } = await recoverOnRecord(root, { files, committer, launcher }, undo)
-  const differ = new LayerDiffer(files)
-  const policy = await openPolicy(root, differ, canAsk)
-  undo.push('end the policy workers', () => policy.gate.close())
+  const { recovery, log } = await recoverOnRecord(root, { files, committer, launcher }, !canAsk, undo)
+  const differ = new LayerDiffer(files, { sameThread: !canAsk })
+  const policy = new PolicyParts(root, differ, now, canAsk ? undefined : 1)
+  undo.push('end the policy workers', () => policy.close())
+  if (canAsk) await loadEverything(policy)
   const plain: Ports = {
     store: announcing(files, events, { now }),
     layers: new OverlayLayers(files, root),
     differ,
     committer,
     rebaser,
-    gate: policy.port,
+    gate: policy.gate,
     approvals: policy.approvals,
     launcher: withNetwork(launcher, network, complain),
     budgets: budgeting(canAsk, network, space),
@@ -128,7 +124,7 @@ async function construct(
     outputs: new FileOutputLogs((id) => files.directory(id), now),
     audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
     events,
-    profiles: canAsk ? DAEMON_PROFILES : { resolve: resolveProfile },
+    profiles: profiles(canAsk),
     features: (names) => probe(root, names),
     clock: { now },
     retry: (record) => retryCommit(files, committer, record),
@@ -138,24 +134,32 @@ async function construct(
   const engine = LocalEngine.over(ports, stream, requester, () => undo.unwind())
   const resumed = engine.resume(recovery.moves.flatMap(({ branch, landed }) => (landed ? [branch] : [])))
   // The daemon serves meanwhile; a command has nobody to go on after it.
-  if (!canAsk) await resumed
-  const reload = (): Promise<void> => policy.gate.reload().then(() => policy.judge.reload())
+  if (canAsk) void resumed.then(() => files.forget())
+  else await resumed
   readBeforeText(metrics, engine, network)
-  return { engine, recovery, reload, audit: ports.audit.record, metrics }
+  return { engine, recovery, reload: () => policy.reload(), audit: ports.audit.record, metrics }
 }
 
-const DAEMON_PROFILES: Ports['profiles'] = {
+/** A start reads every record, some of it several times: what was read is kept until the daemon serves. */
+function branchStore(root: string, canAsk: boolean, emptyTrash: (() => void) | undefined): FileBranchStore {
+  const files = new FileBranchStore(root, canAsk ? nodeFiles : commandFiles, now, emptyTrash)
+  files.remember()
+  return files
+}
+
+/** The files of a program may be replaced by an upgrade while it runs: a daemon has read all of them before it serves. */
+const loadEverything = async (policy: PolicyParts): Promise<void> => {
+  await Promise.all([policy.load(), loadClient()])
+}
+
+const profiles = (canAsk: boolean): Ports['profiles'] => ({
   resolve: async (name, requester) => {
-    refuseOwnProfile(name, requester)
-    return resolveProfile(name, requester)
+    if (canAsk) refuseOwnProfile(name, requester)
+    const home = accountOf(requester.uid)?.home
+    const resolved = await resolveProfile(name, home)
+    return { ...resolved, overlays: overlaysOf(resolved.profile, home) }
   },
-}
-
-const resolveProfile: Ports['profiles']['resolve'] = async (name, requester) => {
-  const home = accountOf(requester.uid)?.home
-  const resolved = await new ProfileStore().resolve(name, home === undefined ? {} : { home })
-  return { ...resolved, overlays: overlaysOf(resolved.profile, home) }
-}
+})
 
 /** One that may be missing is left out; any other missing one is an error of the fork, by name. */
 const overlaysOf = ({ mounts, home: mode }: Profile, home: string | undefined): string[] => [
@@ -180,13 +184,14 @@ function refuseOwnProfile(name: string, { uid }: Requester): void {
 async function recoverOnRecord(
   root: string,
   parts: { files: FileBranchStore; committer: WorkerCommitter; launcher: Launcher },
+  believeCleanEnd: boolean,
   undo: UndoStack,
 ): Promise<{ recovery: RecoveryReport; log: AuditLog }> {
   const unswept: { branch: string; message: string }[] = []
   const recovery = await recover(parts.files, parts.committer, parts.launcher, (branch, error) =>
     unswept.push({ branch, message: String(error) }),
   )
-  const log = await AuditLog.open(join(root, 'audit'), { now })
+  const log = await AuditLog.open(join(root, 'audit'), { now, believeCleanEnd })
   undo.push('close the audit log', () => log.close())
   for (const { branch, message } of unswept) await log.append('unswept', branch, { message })
   for (const move of recovery.moves) await log.append('recovered', move.branch, { ...move })
@@ -311,38 +316,6 @@ function extendHeld(kind: BudgetKind, limit: number, agent: RunningAgent, layers
   if (kind === 'disk' || kind === 'inodes') layers?.extend(kind, limit)
   else agent.extend(kind, limit)
 }
-
-async function openPolicy(root: string, differ: LayerDiffer, canAsk: boolean) {
-  const directory = join(root, 'policy')
-  for (const folder of ['approvals', 'decisions', 'decisions/inputs'])
-    await mkdir(join(directory, folder), { recursive: true, mode: 0o700 })
-  const judge = new ActionJudge(
-    ACTION_POLICY_FILE,
-    new LimitLedger(nodeFiles, join(directory, 'limits.json'), now),
-    now,
-  )
-  const decisions = new DecisionLog(nodeFiles, join(directory, 'decisions'))
-  const gate = new PolicyGate({
-    // One command judges one changeset; a daemon keeps the default, a warm pool.
-    ...(canAsk ? {} : { limits: { workers: 1 } }),
-    sources: () => policySources(),
-    contents: contentsOf(differ),
-    judge: (...args) => judge.judge(...args),
-    record: (decision) => decisions.record(decision),
-  })
-  const port: Gate = {
-    evaluate: (...args) => gate.evaluate(...args),
-    consume: (...args) => judge.consume(...args),
-  }
-  return { gate, judge, port, approvals: new ApprovalStore(nodeFiles, join(directory, 'approvals'), now) }
-}
-
-const contentsOf =
-  (differ: LayerDiffer): ContentReader =>
-  async (record, change, which, limit) => {
-    const { before, after } = await differ.content(record, change.base, change.path, limit, null)
-    return (which === 'new' ? after : before)?.bytes ?? null
-  }
 
 /** The probes are loaded when somebody asks: most starts do not. */
 async function probe(root: string, names?: readonly FeatureName[]): Promise<Partial<Features>> {

@@ -175,11 +175,14 @@ function complain(error: unknown): void {
   process.stderr.write(`puzzled: ${error instanceof Error ? error.message : error}\n`)
 }
 
-try {
-  process.exitCode = await main(process.argv.slice(2))
-} catch (error) {
-  complain(error)
-  if (error instanceof PuzzledError && error.hint !== undefined)
-    process.stderr.write(`  hint: ${error.hint}\n`)
-  process.exitCode = exitStatusOf(error instanceof PuzzledError ? error.code : 'internal')
-}
+main(process.argv.slice(2)).then(
+  (status) => {
+    process.exitCode = status
+  },
+  (error: unknown) => {
+    complain(error)
+    if (error instanceof PuzzledError && error.hint !== undefined)
+      process.stderr.write(`  hint: ${error.hint}\n`)
+    process.exitCode = exitStatusOf(error instanceof PuzzledError ? error.code : 'internal')
+  },
+)

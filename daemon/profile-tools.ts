@@ -9,8 +9,9 @@ import { type Draft, draftProfile, type InstructionFile } from './policy/agents-
 import { showPlace } from './policy/document.ts'
 import { narrow } from './policy/inherit.ts'
 import { PROFILE_FORMAT, parseProfile } from './policy/profile.ts'
+import { digestOf } from './policy/profile-digest.ts'
 import { compareProfiles, profileLines } from './policy/profile-lines.ts'
-import { digestOf, type ProfileListing, ProfileStore } from './policy/profiles.ts'
+import { type ProfileListing, ProfileStore } from './policy/profiles.ts'
 import { widenings } from './policy/widening.ts'
 
 /** What `puzzlectl profile` does. Needs no rights and changes nothing. */

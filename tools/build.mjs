@@ -1,6 +1,7 @@
 // Bundles the entry points into dist/: few files to open is what makes `puzzlectl` start quickly.
 // Everything is bundled except koffi, which is a native module and must stay a package.
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
@@ -33,13 +34,21 @@ if (Object.keys(input).length > 0) {
   rmSync(`${root}dist`, { recursive: true, force: true })
   await bundle.write({
     dir: `${root}dist`,
-    format: 'esm',
+    // Found by `require`: synchronous, and every file of it can be compiled once and kept (lib/compile-cache.ts).
+    format: 'cjs',
+    exports: 'named',
     chunkFileNames: 'chunks/[name]-[hash].js',
     banner: (chunk) => (/^puzzle(ctl|d)$/.test(chunk.name) ? '#!/usr/bin/env node' : ''),
     minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
     sourcemap: false,
   })
   await bundle.close()
+  writeFileSync(`${root}dist/package.json`, '{ "type": "commonjs" }\n')
   for (const bin of ['puzzlectl.js', 'puzzled.js'])
     if (existsSync(`${root}dist/${bin}`)) chmodSync(`${root}dist/${bin}`, 0o755)
+  const profiles = spawnSync(process.execPath, ['tools/run-ts.mjs', 'tools/compile-profiles.ts'], {
+    cwd: root,
+    stdio: 'inherit',
+  })
+  if (profiles.status !== 0) throw new Error('The shipped profiles cannot be resolved')
 }

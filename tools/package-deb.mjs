@@ -61,6 +61,9 @@ set -e
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload
 fi
+if [ "$1" = purge ]; then
+  rm -rf /var/cache/puzzled
+fi
 if [ "$1" = purge ] && [ -d /var/lib/puzzled ]; then
   echo 'puzzled: /var/lib/puzzled is kept; remove it when nothing in it is needed'
 fi

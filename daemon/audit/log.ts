@@ -9,6 +9,11 @@ export interface AuditLogOptions {
   now: () => Date
   /** A segment is sealed with a signed tree head when it is larger than this. */
   segmentBytes?: number
+  /**
+   * For one command: where the log was closed in order, only its signed end is read. Otherwise the last segment is, and
+   * one whose records do not fit is refused.
+   */
+  believeCleanEnd?: boolean
 }
 
 interface Waiting {
@@ -44,7 +49,11 @@ export class AuditLog {
   }
 
   static async open(directory: string, options: AuditLogOptions): Promise<AuditLog> {
-    return new AuditLog(directory, options, await openForAppend(directory, options.now))
+    return new AuditLog(
+      directory,
+      options,
+      await openForAppend(directory, options.now, options.believeCleanEnd ?? false),
+    )
   }
 
   /** The record's number, once it is on disk. */

@@ -1,6 +1,7 @@
 import { type FileHandle, mkdir, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PuzzledError } from '../lib/errors.ts'
+import { cleanEnd } from './clean-end.ts'
 import { createSegment, linesOf, listSegments, segmentName } from './segments.ts'
 import { type HeadSigner, loadSigner, verifiesHead } from './signer.ts'
 import { TipFile } from './tip.ts'
@@ -20,18 +21,24 @@ export interface OpenedLog {
  * Reads what is there before anything can be appended. A damaged log is refused; a torn last line, which nobody was
  * told about, is set aside.
  */
-export async function openForAppend(directory: string, now: () => Date): Promise<OpenedLog> {
+export async function openForAppend(
+  directory: string,
+  now: () => Date,
+  believeCleanEnd: boolean,
+): Promise<OpenedLog> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const signer = await loadSigner(directory)
   const tip = new TipFile(directory)
   const segments = await listSegments(directory)
-  const { walk, size } = await readTail(directory, segments, signer, now)
-  const cut = cutSince(walk, await tip.read())
+  const known = await tip.read()
+  const last = segments.at(-1)
+  const clean = believeCleanEnd && last !== undefined ? await cleanEnd(directory, last, signer, known) : null
+  const { walk, size } = clean ?? (await readTail(directory, segments, signer, now))
+  const cut = cutSince(walk, known)
   if (cut !== null)
     throw new PuzzledError('audit-failed', `The audit log in "${directory}" is not what it was: ${cut}`, {
       hint: `Look: puzzlectl audit verify. To begin a new log, keep this one: mv ${directory} ${directory}.damaged`,
     })
-  const last = segments.at(-1)
   const segment = last ?? 1
   const handle =
     last === undefined

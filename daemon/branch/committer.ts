@@ -6,11 +6,12 @@ import { close } from '../kernel/paths.ts'
 import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { newCommitId } from '../lib/ids.ts'
-import { type Answerer, isWorkerGone, WorkerLink } from '../lib/worker-link.ts'
+import { InlineLink } from '../lib/inline-link.ts'
+import { type Answerer, isWorkerGone, type Link, WorkerLink } from '../lib/worker-link.ts'
 import { digestOf } from './changeset.ts'
 import type { Landed } from './commit.ts'
-import type { CollectCall, LandCall, RecoverCall, RevertCall } from './commit.worker.ts'
 import type { JobHooks } from './commit-context.ts'
+import type { CollectCall, LandCall, RecoverCall, RevertCall } from './commit-verbs.ts'
 import { diffJob } from './diff.ts'
 import { HeldDescriptors } from './held-descriptors.ts'
 import { packChanges } from './journal/changes.ts'
@@ -31,18 +32,16 @@ export interface CommitStore {
 export class WorkerCommitter {
   readonly #store: CommitStore
   readonly #now: () => Date
-  readonly #held = new HeldDescriptors()
-  readonly #commits = new WorkerLink(workerPath('commit'), {
-    data: { held: this.#held.shared },
-    // Its locks among them: nobody could commit into those bases until this process ends.
-    onEnd: () => this.#held.takeAll().forEach(close),
-  })
+  readonly #commits: Link
   /** Removal of gigabytes must not make a commit wait. */
-  readonly #housekeeping = new WorkerLink(workerPath('commit'))
+  readonly #housekeeping: Link
 
-  constructor(store: CommitStore, now: () => Date) {
+  constructor(store: CommitStore, now: () => Date, links: () => CommitLinks = ownThreads) {
     this.#store = store
     this.#now = now
+    const { commits, housekeeping } = links()
+    this.#commits = commits
+    this.#housekeeping = housekeeping
   }
 
   /** Lands exactly this changeset or nothing. */
@@ -105,6 +104,8 @@ export class WorkerCommitter {
 
   /** Follows every journal to its end. `retry` names stuck commits that a person wants to be tried again. */
   async recover(retry: readonly string[] = []): Promise<CommitFate[]> {
+    // Nothing was ever committed here: no code of a commit needs to be loaded to know what became of it.
+    if ((await readdir(join(this.#store.root, 'journal'))).length === 0) return []
     const call: RecoverCall = { store: this.#store.root, at: this.#now().toISOString(), retry }
     return (await this.#commits.call('recover', call)) as CommitFate[]
   }
@@ -124,6 +125,34 @@ export class WorkerCommitter {
   async close(): Promise<void> {
     await Promise.all([this.#commits.close(), this.#housekeeping.close()])
   }
+}
+
+export interface CommitLinks {
+  commits: Link
+  housekeeping: Link
+}
+
+/** For a daemon: the event loop waits for no disk. */
+export function ownThreads(): CommitLinks {
+  const held = new HeldDescriptors()
+  const commits = new WorkerLink(workerPath('commit'), {
+    data: { held: held.shared },
+    // Its locks among them: nobody could commit into those bases until this process ends.
+    onEnd: () => held.takeAll().forEach(close),
+  })
+  return { commits, housekeeping: new WorkerLink(workerPath('commit')) }
+}
+
+/** For a process that serves nobody while it commits. */
+export function sameThread(): CommitLinks {
+  const link = new InlineLink(async () => {
+    const [{ commitVerbs }, { KernelDisk }] = await Promise.all([
+      import('./commit-verbs.ts'),
+      import('./kernel-disk.ts'),
+    ])
+    return commitVerbs(new KernelDisk())
+  })
+  return { commits: link, housekeeping: link }
 }
 
 const NS_PER_MS = 1_000_000n

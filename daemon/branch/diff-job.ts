@@ -25,6 +25,17 @@ export type DiffMessage =
   | { kind: 'done'; totals: ChangesetTotals; digest: string }
   | { kind: 'failed'; error: { code: string; message: string; hint?: string; data?: unknown } }
 
+/** How a failure crosses from one thread to another. */
+export function failureOf(error: unknown): Extract<DiffMessage, { kind: 'failed' }> {
+  if (!(error instanceof PuzzledError)) {
+    const message = error instanceof Error ? error.message : String(error)
+    return { kind: 'failed', error: { code: 'kernel-refused', message } }
+  }
+  const { code, message, hint, data } = error
+  const more = { ...(hint === undefined ? {} : { hint }), ...(data === undefined ? {} : { data }) }
+  return { kind: 'failed', error: { code, message, ...more } }
+}
+
 const CHUNK = 256 * 1024
 
 /** Runs the whole diff on the calling thread. Memory is one chunk, plus the encoded changes of one base. */

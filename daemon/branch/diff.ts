@@ -19,20 +19,25 @@ export interface DiffOptions {
 /** What a branch would change, computed in a worker and received in pieces. */
 export class LayerDiffer {
   readonly #store: LayerStore
+  readonly #sameThread: boolean
 
-  constructor(store: LayerStore) {
+  /** `sameThread`: for a process that serves nobody meanwhile. A thread takes longer to start than most diffs to run. */
+  constructor(store: LayerStore, { sameThread = false } = {}) {
     this.#store = store
+    this.#sameThread = sameThread
   }
 
   async diff(record: BranchRecord, options: DiffOptions = {}): Promise<Changeset> {
     const job = diffJob(record, this.#store.directory(record.id))
+    const gathered = new Gathered(job, options)
+    if (this.#sameThread) return onThisThread(job, gathered)
     const worker = new Worker(workerPath('diff'), {
       workerData: job,
       // Encoded changes live outside the heap; without a limit a short-lived isolate rarely collects.
       resourceLimits: { maxYoungGenerationSizeMb: 8 },
     })
     try {
-      return await receive(worker, job, options)
+      return await fromWorker(worker, gathered)
     } finally {
       await worker.terminate()
     }
@@ -77,37 +82,67 @@ export function diffJob(record: BranchRecord, directory: string): DiffJob {
   }
 }
 
-function receive(worker: Worker, job: DiffJob, { onProgress }: DiffOptions): Promise<Changeset> {
-  const changes: Change[] = []
+/** What the diff says, put together. */
+class Gathered {
+  readonly #job: DiffJob
+  readonly #changes: Change[] = []
+  readonly #onProgress: DiffOptions['onProgress']
+
+  constructor(job: DiffJob, { onProgress }: DiffOptions) {
+    this.#job = job
+    this.#onProgress = onProgress
+  }
+
+  /** The changeset with the last message; throws what the diff threw. */
+  take(message: DiffMessage): Changeset | undefined {
+    switch (message.kind) {
+      case 'progress':
+        this.#onProgress?.(message.paths)
+        return undefined
+      case 'changes':
+        for (const reader = new Reader(message.bytes); !reader.done; ) this.#changes.push(readChange(reader))
+        return undefined
+      case 'failed': {
+        const { code, message: text, hint, data } = message.error
+        const more = { ...(hint === undefined ? {} : { hint }), ...facts(data) }
+        throw new PuzzledError(code as ErrorCode, text, more)
+      }
+      default: {
+        const bases = this.#job.bases.map((base) => base.path)
+        const { totals, digest } = message
+        return { version: 1, bases, changes: this.#changes, requests: [], totals, digest }
+      }
+    }
+  }
+}
+
+function fromWorker(worker: Worker, gathered: Gathered): Promise<Changeset> {
   return new Promise((resolve, reject) => {
     worker.on('message', (message: DiffMessage) => {
-      switch (message.kind) {
-        case 'progress':
-          onProgress?.(message.paths)
-          return
-        case 'changes':
-          for (const reader = new Reader(message.bytes); !reader.done; ) changes.push(readChange(reader))
-          return
-        case 'failed': {
-          const { code, message: text, hint, data } = message.error
-          reject(
-            new PuzzledError(code as ErrorCode, text, {
-              ...(hint === undefined ? {} : { hint }),
-              ...facts(data),
-            }),
-          )
-          return
-        }
-        default: {
-          const bases = job.bases.map((base) => base.path)
-          const { totals, digest } = message
-          resolve({ version: 1, bases, changes, requests: [], totals, digest })
-        }
+      try {
+        const changeset = gathered.take(message)
+        if (changeset !== undefined) resolve(changeset)
+      } catch (error) {
+        reject(error)
       }
     })
     worker.on('error', (cause) => reject(new PuzzledError('internal', 'The diff worker failed', { cause })))
     worker.on('exit', (code) => reject(new PuzzledError('internal', `The diff worker ended early (${code})`)))
   })
+}
+
+async function onThisThread(job: DiffJob, gathered: Gathered): Promise<Changeset> {
+  const { failureOf, runDiff } = await import('./diff-job.ts')
+  let changeset: Changeset | undefined
+  try {
+    runDiff(job, (message) => {
+      changeset = gathered.take(message)
+    })
+  } catch (error) {
+    gathered.take(failureOf(error))
+  }
+  if (changeset === undefined) throw new PuzzledError('internal', 'The diff came to no end')
+  return changeset
 }
 
 const facts = (data: unknown): { data?: Record<string, unknown> } =>

@@ -14,6 +14,9 @@ export interface DamagedBranch {
   reason: string
 }
 
+/** Bounds descriptors and memory; one after the other waits for each. */
+const READ_AT_ONCE = 32
+
 /**
  * The branches of one store directory: one small record each, written before anything is said about it. Nothing else
  * changes a state, and no state changes but by the lifecycle table.
@@ -24,6 +27,7 @@ export class FileBranchStore {
   readonly #now: () => Date
   readonly #lock = new KeyLock<string>()
   readonly #onTrash: () => void
+  #known: Map<string, BranchRecord> | null = null
 
   /** `onTrash` is told when there is something to remove in the background. */
   constructor(root: string, files: DurableFiles, now: () => Date, onTrash: () => void = () => undefined) {
@@ -47,9 +51,28 @@ export class FileBranchStore {
     })
   }
 
+  /**
+   * From now on a record is read once. The store's lock keeps every other process out, so what was read or written here
+   * is what is there. For a command, and while a daemon starts: over ten thousand branches, the readings of one start
+   * are most of its time, and their memory would be most of a daemon's.
+   */
+  remember(): void {
+    this.#known ??= new Map()
+  }
+
+  forget(): void {
+    this.#known = null
+  }
+
   async read(id: string): Promise<BranchRecord> {
+    const known = this.#known?.get(id)
+    if (known !== undefined) return known
     const bytes = await this.#files.read(join(this.directory(id), 'branch.json'))
-    if (bytes !== null) return decodeRecord(id, bytes)
+    if (bytes !== null) {
+      const record = decodeRecord(id, bytes)
+      this.#known?.set(id, record)
+      return record
+    }
     throw (await this.#ids()).includes(id) ? withoutRecord(id) : unknownBranch(id)
   }
 
@@ -104,6 +127,7 @@ export class FileBranchStore {
       const record = await this.read(id)
       if (record.state !== 'discarding' && record.state !== 'committed')
         throw new PuzzledError('wrong-state', `Branch ${id} is ${record.state}, not "discarding"`)
+      this.#known?.delete(id)
       await this.#files.move(this.directory(id), join(this.#root, 'trash', id))
     })
     this.#onTrash()
@@ -113,6 +137,7 @@ export class FileBranchStore {
   async sweepUnborn(): Promise<readonly string[]> {
     const swept: string[] = []
     for (const id of await this.#ids()) {
+      if (this.#known?.has(id) === true) continue
       const left = await this.#files.list(this.directory(id))
       if (left.some((name) => name !== '.branch.json.new')) continue
       await this.#files.move(this.directory(id), join(this.#root, 'trash', id))
@@ -135,6 +160,8 @@ export class FileBranchStore {
   }
 
   async #write(record: BranchRecord): Promise<void> {
+    // Not what was read before, should the write fail half-way; what is on the disk counts.
+    this.#known?.delete(record.id)
     try {
       await this.#files.writeRecord(join(this.directory(record.id), 'branch.json'), encodeRecord(record))
     } catch (cause) {
@@ -155,16 +182,25 @@ export class FileBranchStore {
   async #readAll(): Promise<{ records: BranchRecord[]; damaged: DamagedBranch[] }> {
     const records: BranchRecord[] = []
     const damaged: DamagedBranch[] = []
-    for (const id of await this.#ids()) {
-      try {
-        records.push(await this.read(id))
-      } catch (error) {
-        if (!(error instanceof PuzzledError)) throw error
-        // Discarded between the listing and the reading.
-        if (error.code !== 'branch-unknown') damaged.push({ id, reason: error.message })
+    const ids = await this.#ids()
+    for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+      const part = ids.slice(from, from + READ_AT_ONCE)
+      for (const one of await Promise.all(part.map((id) => this.#readOrDamaged(id)))) {
+        if (one?.record !== undefined) records.push(one.record)
+        if (one?.damaged !== undefined) damaged.push(one.damaged)
       }
     }
     return { records, damaged }
+  }
+
+  /** Null where it was discarded between the listing and the reading. */
+  async #readOrDamaged(id: string): Promise<{ record?: BranchRecord; damaged?: DamagedBranch } | null> {
+    try {
+      return { record: await this.read(id) }
+    } catch (error) {
+      if (!(error instanceof PuzzledError)) throw error
+      return error.code === 'branch-unknown' ? null : { damaged: { id, reason: error.message } }
+    }
   }
 }
 

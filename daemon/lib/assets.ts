@@ -8,9 +8,9 @@ let found: string | undefined
 export function packageRoot(): string {
   if (found !== undefined) return found
   let dir = dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(join(dir, 'package.json'))) {
+  while (!existsSync(join(dir, 'policies'))) {
     const parent = dirname(dir)
-    if (parent === dir) throw new Error('The puzzled package is incomplete: no package.json above its code')
+    if (parent === dir) throw new Error('The puzzled package is incomplete: no policies above its code')
     dir = parent
   }
   found = dir

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { defaultConfig, parseConfig } from './config.ts'
+import { defaultConfig } from './config.ts'
+import { parseConfig } from './config-schema.ts'
 
 describe('puzzled.yaml', () => {
   it('has a default for everything', () => {

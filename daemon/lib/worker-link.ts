@@ -44,6 +44,12 @@ export function decodeError({ code, name, message, stack, hint, data }: ErrorTex
 /** Answers what a worker asks in the middle of a call; a rejection is the worker's exception. */
 export type Answerer = (what: string, argument: string) => Promise<void>
 
+/** Calls by name to code that may be on another thread. */
+export interface Link {
+  call(verb: string, argument: unknown, answer?: Answerer): Promise<unknown>
+  close(): Promise<void>
+}
+
 interface Pending {
   resolve(value: unknown): void
   reject(error: Error): void
@@ -54,7 +60,7 @@ interface Pending {
  * Calls into one worker thread that is started with the first call and stays warm. It keeps the process alive only
  * while a call is under way.
  */
-export class WorkerLink {
+export class WorkerLink implements Link {
   readonly #path: string
   readonly #data: unknown
   readonly #onEnd: () => void

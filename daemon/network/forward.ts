@@ -8,7 +8,7 @@ import { requestHeaders, responseHeaders } from './headers.ts'
 import type { Headers } from './request-nature.ts'
 import { header } from './request-nature.ts'
 import type { Decision, JudgedRequest } from './request-rule.ts'
-import { upstreamError } from './upstream.ts'
+import { upstreamError } from './upstream-error.ts'
 
 export interface Outgoing {
   readonly target: string

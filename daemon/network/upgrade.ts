@@ -9,7 +9,7 @@ import type { Gate } from './gate.ts'
 import { responseHeaders } from './headers.ts'
 import { judge } from './serve.ts'
 import { splice } from './splice.ts'
-import { upstreamError } from './upstream.ts'
+import { upstreamError } from './upstream-error.ts'
 
 export const isWebSocket = (request: IncomingMessage): boolean =>
   request.headers.upgrade?.trim().toLowerCase() === 'websocket'

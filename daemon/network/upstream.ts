@@ -1,14 +1,14 @@
 import { connect as netConnect, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { createSecureContext, rootCertificates, type SecureContext, connect as tlsConnect } from 'node:tls'
-import { type Dispatcher, errors, Pool } from 'undici'
+import type { Dispatcher, Pool } from 'undici'
 import type { Address, Cidr } from './address.ts'
-import { NetworkDenied } from './denial.ts'
 import { flat } from './headers.ts'
 import { type Hostname, urlHost } from './hostname.ts'
 import type { NetworkLimits } from './limits.ts'
 import type { Headers } from './request-nature.ts'
 import type { PinnedResolver } from './resolver.ts'
+import { upstreamError } from './upstream-error.ts'
 
 export interface Destination {
   readonly scheme: 'http' | 'https'
@@ -29,6 +29,14 @@ export interface UpstreamRequest extends Destination {
 }
 
 const MAX_POOLS = 256
+
+let client: Promise<typeof import('undici')> | undefined
+
+/** Loaded with the first request: most agents make none, and the client is larger than all the rest of the program. */
+export function loadClient(): Promise<typeof import('undici')> {
+  client ??= import('undici')
+  return client
+}
 
 const contexts = new Map<string, SecureContext>()
 
@@ -63,7 +71,8 @@ export class Upstream {
   /** Throws `NetworkDenied` when the destination may not be dialled; everything later goes to the handler. */
   async dispatch(request: UpstreamRequest, handler: Dispatcher.DispatchHandler): Promise<void> {
     await this.#resolver.resolve(request.host, request.allowed)
-    this.#poolFor(request).dispatch(
+    const { Pool: PoolClass } = await loadClient()
+    this.#poolFor(request, PoolClass).dispatch(
       {
         method: request.method as Dispatcher.HttpMethod,
         path: request.target,
@@ -132,13 +141,13 @@ export class Upstream {
     })
   }
 
-  #poolFor(destination: Destination): Pool {
+  #poolFor(destination: Destination, PoolClass: typeof Pool): Pool {
     const { scheme, host, port, allowed } = destination
     const origin = `${scheme}://${urlHost(host)}:${port}`
     const key = `${origin} ${allowed.map((cidr) => `${cidr.address.text}/${cidr.prefix}`).join()}`
     const known = this.#pools.get(key)
     if (known !== undefined) return known
-    const pool = new Pool(origin, {
+    const pool = new PoolClass(origin, {
       connections: this.#limits.upstreamSockets,
       pipelining: 1,
       allowH2: false,
@@ -176,33 +185,3 @@ export class Upstream {
 
 const timeout = (what: string): Error =>
   Object.assign(new Error(`The ${what} took too long`), { code: 'ETIMEDOUT' })
-
-/** What the agent is told when the other end fails: a status, a rule id and a sentence without internals. */
-export function upstreamError(error: unknown): NetworkDenied {
-  if (error instanceof NetworkDenied) return error
-  const cause = error instanceof Error && error.cause instanceof NetworkDenied ? error.cause : undefined
-  if (cause !== undefined) return cause
-  const code = String((error as { code?: unknown } | null)?.code ?? '')
-  const late = error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError
-  if (late || code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT')
-    return new NetworkDenied(504, 'upstream-timeout', 'The other end did not answer in time', {
-      cause: error,
-    })
-  if (/CERT|SELF_SIGNED|ISSUER|ALTNAME|ERR_SSL|ERR_TLS/.test(code))
-    return new NetworkDenied(
-      502,
-      'upstream-certificate',
-      `The other end's certificate is not valid: ${code}`,
-      { cause: error },
-    )
-  if (error instanceof errors.HeadersOverflowError)
-    return new NetworkDenied(502, 'upstream-headers', "The other end's headers are too large", {
-      cause: error,
-    })
-  return new NetworkDenied(
-    502,
-    'upstream-failed',
-    `The other end failed: ${code === '' ? 'no HTTP' : code}`,
-    { cause: error },
-  )
-}

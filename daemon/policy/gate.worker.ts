@@ -91,6 +91,11 @@ async function handle(request: GateRequest): Promise<void> {
 
 // A rejection ends the thread, which the daemon takes as a failure of the job.
 port.on('message', (request: GateRequest) => void handle(request))
-// A policy that cannot be instantiated must be found out before it is needed.
-for (const policy of policies) await instanceOf(policy)
-reply({ kind: 'ready' })
+
+/** A policy that cannot be instantiated must be found out before it is needed. */
+async function begin(): Promise<void> {
+  for (const policy of policies) await instanceOf(policy)
+  reply({ kind: 'ready' })
+}
+
+void begin()

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Profile } from '../contract/profile.ts'
@@ -7,6 +6,7 @@ import { errnoOf, PuzzledError } from '../lib/errors.ts'
 import { expandHome } from './home.ts'
 import { narrow, resolveRoot } from './inherit.ts'
 import { type ParsedProfile, parseProfile, type ResolvedProfile } from './profile.ts'
+import { digestOf } from './profile-digest.ts'
 import { nearest } from './schema-error.ts'
 
 export interface ProfileOptions {
@@ -119,18 +119,6 @@ export class ProfileStore {
       data: { unknown: true },
     })
   }
-}
-
-export const digestOf = (profile: Profile): string =>
-  createHash('sha256').update(canonicalJson(profile)).digest('hex')
-
-/** JSON with sorted keys: equal profiles have equal digests, however they were written. */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, each: unknown) =>
-    typeof each === 'object' && each !== null && !Array.isArray(each)
-      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : each,
-  )
 }
 
 async function readProfile(file: string): Promise<ParsedProfile> {

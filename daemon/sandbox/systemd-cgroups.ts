@@ -8,7 +8,7 @@ import {
   killCgroup,
   removeCgroup,
 } from '../kernel/cgroup.ts'
-import { type BusCall, BusConnection } from '../lib/bus-connection.ts'
+import type { BusCall, BusConnection } from '../lib/bus-connection.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { type CgroupPlacer, cgroupName, directCgroups } from './cgroups.ts'
 import { type Holder, startHolder } from './holder.ts'
@@ -28,7 +28,8 @@ const SCOPE_MILLIS = 5000
 
 /** `StartTransientUnit` on the system bus. A connection of its own: it must not keep a command line from ending. */
 export function scopesOfSystemd(
-  connect: () => Promise<BusConnection> = () => BusConnection.connect(),
+  connect: () => Promise<BusConnection> = async () =>
+    (await import('../lib/bus-connection.ts')).BusConnection.connect(),
 ): StartScope {
   return async (unit, pid, description, shares) => {
     const bus = await connect()

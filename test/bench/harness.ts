@@ -1,7 +1,3 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { cpus, loadavg, release } from 'node:os'
-import { join } from 'node:path'
-import { packageRoot } from '../../daemon/lib/assets.ts'
 import { orderOf, type Summary, summarise } from './statistics.ts'
 
 /**
@@ -12,6 +8,8 @@ export interface BenchCase {
   readonly name: string
   /** What runs, by name; one call is one sample. */
   readonly candidates: Readonly<Record<string, () => void | Promise<void>>>
+  /** What comes before a sample of that candidate and is not measured. */
+  readonly before?: Readonly<Record<string, () => void | Promise<void>>>
   /** The candidate that the others are divided by. */
   readonly baseline: string
   /** What the design asks for, as text: `≤ 1.0`. */
@@ -20,13 +18,21 @@ export interface BenchCase {
   readonly warmUp?: number
 }
 
+/** What an area finds out besides times. */
+export interface Notes {
+  /** A number that is not a time to be compared: memory, delays, rates. */
+  fact(name: string, value: number, unit: string): void
+  /** A peer that is not on this machine, and how it gets there. */
+  missing(peer: string, how: string): void
+}
+
 export interface BenchArea {
   readonly name: string
   /** Why it cannot run here, or nothing. */
   readonly missing?: () => string | undefined
-  readonly cases: () => readonly BenchCase[] | Promise<readonly BenchCase[]>
+  readonly cases: (notes: Notes) => readonly BenchCase[] | Promise<readonly BenchCase[]>
   /** Ends what `cases` started. */
-  readonly close?: () => Promise<void>
+  readonly close?: (notes: Notes) => void | Promise<void>
 }
 
 export interface BenchResult {
@@ -36,6 +42,21 @@ export interface BenchResult {
   readonly candidates: Readonly<Record<string, Summary & { readonly ratio: number }>>
 }
 
+export interface Fact {
+  readonly name: string
+  readonly value: number
+  readonly unit: string
+}
+
+export interface AreaReport {
+  /** Why nothing was measured, or nothing. */
+  readonly missing: string | null
+  readonly results: readonly BenchResult[]
+  readonly facts: readonly Fact[]
+  readonly peers: readonly { readonly peer: string; readonly how: string }[]
+  readonly seconds: number
+}
+
 export async function measure(bench: BenchCase): Promise<BenchResult> {
   const names = Object.keys(bench.candidates)
   const samples: Record<string, number[]> = Object.fromEntries(names.map((name) => [name, []]))
@@ -43,6 +64,7 @@ export async function measure(bench: BenchCase): Promise<BenchResult> {
   const total = warmUp + (bench.rounds ?? 50)
   for (let round = 0; round < total; round++)
     for (const name of orderOf(names, round)) {
+      await bench.before?.[name]?.()
       const started = performance.now()
       await bench.candidates[name]?.()
       if (round >= warmUp) samples[name]?.push(performance.now() - started)
@@ -60,32 +82,52 @@ export async function measure(bench: BenchCase): Promise<BenchResult> {
 }
 
 export function resultText(result: BenchResult): string {
-  const rows = Object.entries(result.candidates).map(([name, { median, p99, ratio, rounds }]) => {
-    const numbers = [`p50 ${median.toFixed(2)} ms`, `p99 ${p99.toFixed(2)} ms`, `ratio ${ratio.toFixed(2)}`]
-    return `  ${name.padEnd(46)} ${numbers.map((text) => text.padStart(14)).join('')}   n=${rounds}`
+  const rows = Object.entries(result.candidates).map(([name, { median, p99, ratio, spread, rounds }]) => {
+    const numbers = [
+      `p50 ${median.toFixed(2)} ms`,
+      `p99 ${p99.toFixed(2)} ms`,
+      `ratio ${ratio.toFixed(2)}`,
+      `± ${(spread * 100).toFixed(0)} %`,
+    ]
+    return `  ${name.padEnd(46)} ${numbers.map((text) => text.padStart(15)).join('')}   n=${rounds}`
   })
   const goal = result.goal === null ? '' : `; goal ${result.goal}`
   return `${result.case} (ratio to ${result.baseline}${goal})\n${rows.join('\n')}\n`
 }
 
-/** Measures one area, prints it and keeps the numbers in bench-results/. */
-export async function runArea(area: BenchArea): Promise<void> {
+/** Measures one area and prints it as it goes. */
+export async function runArea(area: BenchArea): Promise<AreaReport> {
+  const results: BenchResult[] = []
+  const facts: Fact[] = []
+  const peers: { peer: string; how: string }[] = []
+  const started = performance.now()
+  const report = (missing: string | null): AreaReport => {
+    const seconds = Math.round((performance.now() - started) / 1000)
+    return { missing, results, facts, peers, seconds }
+  }
   const missing = area.missing?.()
   if (missing !== undefined) {
-    console.log(`${area.name}: not measured here: ${missing}`)
-    return
+    console.log(`${area.name}: not measured here: ${missing}\n`)
+    return report(missing)
   }
-  const results: BenchResult[] = []
-  for (const bench of await area.cases()) {
-    const result = await measure(bench)
-    results.push(result)
-    console.log(resultText(result))
+  const notes: Notes = {
+    fact: (name, value, unit) => {
+      facts.push({ name, value, unit })
+      console.log(`${name}: ${value.toFixed(2)} ${unit}`)
+    },
+    missing: (peer, how) => {
+      peers.push({ peer, how })
+      console.log(`${area.name}: without ${peer}, which is not here: ${how}`)
+    },
   }
-  await area.close?.()
-  const folder = join(packageRoot(), 'bench-results')
-  mkdirSync(folder, { recursive: true })
-  const at = new Date().toISOString()
-  const host = { kernel: release(), cpus: cpus().length, load: loadavg()[0], node: process.version }
-  const file = join(folder, `${area.name}-${at.replace(/[:.]/g, '-')}.json`)
-  writeFileSync(file, `${JSON.stringify({ area: area.name, at, host, results }, null, 2)}\n`)
+  try {
+    for (const bench of await area.cases(notes)) {
+      const result = await measure(bench)
+      results.push(result)
+      console.log(resultText(result))
+    }
+  } finally {
+    await area.close?.(notes)
+  }
+  return report(null)
 }

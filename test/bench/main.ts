@@ -1,24 +1,93 @@
-import type { BenchArea } from './harness.ts'
-import { runArea } from './harness.ts'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { loadavg } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { packageRoot } from '../../daemon/lib/assets.ts'
+import { compare, differencesText } from './compare.ts'
+import { documentOf } from './document.ts'
+import { type AreaReport, type BenchArea, runArea } from './harness.ts'
+import { machineNow } from './machine.ts'
+import type { BenchReport } from './report.ts'
 
-/** Every area; `npm run bench -- NAME…` runs some of them. */
-const AREAS: Readonly<Record<string, () => Promise<{ area: BenchArea }>>> = {
-  start: () => import('./areas/start.ts'),
-  proxy: () => import('./areas/proxy.ts'),
-  branch: () => import('./areas/branch.ts'),
-  commit: () => import('./areas/commit.ts'),
-  large: () => import('./areas/large.ts'),
-  run: () => import('./areas/run.ts'),
-  scale: () => import('./areas/scale.ts'),
-  gate: () => import('./areas/gate.ts'),
+type Load = () => Promise<{ area: BenchArea }>
+
+/** Every area, in the order in which all of them run: what is disturbed by heat and full caches comes first. */
+const AREAS: Readonly<Record<string, readonly Load[]>> = {
+  start: [() => import('./areas/start.ts'), () => import('./areas/sandbox.ts')],
+  cli: [() => import('./areas/cli.ts')],
+  gate: [() => import('./areas/gate.ts')],
+  proxy: [() => import('./areas/proxy.ts')],
+  branch: [() => import('./areas/branch.ts'), () => import('./areas/commit.ts')],
+  scale: [() => import('./areas/scale.ts')],
+  lsm: [() => import('./areas/lsm.ts')],
+  // By name only: one file of 4 GiB, many times.
+  large: [() => import('./areas/large.ts')],
 }
 
-const wanted = process.argv.slice(2)
-const unknown = wanted.filter((name) => !(name in AREAS))
-if (unknown.length > 0) {
-  console.error(`No such area: ${unknown.join(', ')}. There are: ${Object.keys(AREAS).join(', ')}`)
+const ALL = Object.keys(AREAS).filter((name) => name !== 'large')
+
+const USAGE = `Usage: npm run bench -- [--all | AREA…] [--compare FILE] [--write-docs]
+Areas: ${Object.keys(AREAS).join(', ')}. Status: 0, 1 if --compare found something worse, 2 if this line is wrong.`
+
+/** One area is one process's worth of work, and two of them may share a name: their results are joined. */
+async function report(name: string): Promise<AreaReport> {
+  const parts: AreaReport[] = []
+  for (const load of AREAS[name] ?? []) parts.push(await runArea((await load()).area))
+  return {
+    missing: parts.find(({ missing }) => missing !== null)?.missing ?? null,
+    results: parts.flatMap(({ results }) => results),
+    facts: parts.flatMap(({ facts }) => facts),
+    peers: parts.flatMap(({ peers }) => peers),
+    seconds: parts.reduce((sum, { seconds }) => sum + seconds, 0),
+  }
+}
+
+async function runAreas(names: readonly string[]): Promise<BenchReport> {
+  const load = loadavg()[0] ?? 0
+  const areas: Record<string, AreaReport> = {}
+  for (const name of names) {
+    areas[name] = await report(name)
+    console.log(`${name}: ${areas[name].seconds} s\n`)
+  }
+  return { version: 1, at: new Date().toISOString(), machine: machineNow(load), areas }
+}
+
+function keep(done: BenchReport): string {
+  const folder = join(packageRoot(), 'bench-results')
+  mkdirSync(folder, { recursive: true })
+  const names = Object.keys(done.areas)
+  const name = names.length === ALL.length ? 'all' : names.join('-')
+  const file = join(folder, `${done.at.replace(/[:.]/g, '-')}-${name}.json`)
+  writeFileSync(file, `${JSON.stringify(done, null, 2)}\n`)
+  return file
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: { all: { type: 'boolean' }, compare: { type: 'string' }, 'write-docs': { type: 'boolean' } },
+  })
+  const wanted = values.all === true || positionals.length === 0 ? ALL : positionals
+  const unknown = wanted.filter((name) => !(name in AREAS))
+  if (unknown.length > 0) throw new TypeError(`No such area: ${unknown.join(', ')}`)
+  // Read first: a wrong name must not be found out after a quarter of an hour.
+  const before =
+    values.compare === undefined ? null : (JSON.parse(readFileSync(values.compare, 'utf8')) as BenchReport)
+  const done = await runAreas(wanted)
+  console.log(`Kept in ${keep(done)}`)
+  if (values['write-docs'] === true)
+    writeFileSync(join(packageRoot(), 'docs/benchmarks.md'), documentOf(done))
+  if (before === null) return 0
+  const differences = compare(before, done)
+  console.log(differencesText(differences))
+  return differences.some(({ verdict }) => verdict === 'worse') ? 1 : 0
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  if (!(error instanceof TypeError) && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  console.error(`${error instanceof Error ? error.message : error}\n${USAGE}`)
   process.exitCode = 2
-} else {
-  for (const [name, load] of Object.entries(AREAS))
-    if (wanted.length === 0 || wanted.includes(name)) await runArea((await load()).area)
 }

@@ -62,6 +62,10 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
     'XDG_STATE_HOME',
     'Where the store of a user who is not root is, in the folder `puzzled`. Default: `~/.local/state`.',
   ],
+  [
+    'PUZZLED_COMPILE_CACHE',
+    '`0` keeps nothing of what Node compiled, and uses nothing that was kept (`/var/cache/puzzled` for root, otherwise `~/.cache/puzzled`).',
+  ],
   ['OPA', 'The compiler for `policy build` and `policy test`. Default: `opa` in the search path.'],
   ['PUZZLED_ALLOW_VOLATILE_STATE', '`1` accepts a store on tmpfs, for machines that are thrown away.'],
   ['PUZZLED_TEST_FEATURES', 'For tests: lowers what `doctor` finds, as in `landlock:3,bpf-lsm:0`.'],

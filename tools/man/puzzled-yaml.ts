@@ -1,4 +1,4 @@
-import { configSchema } from '../../daemon/lib/config.ts'
+import { configSchema } from '../../daemon/lib/config-schema.ts'
 import { fieldsOf } from '../schema-fields.ts'
 import { example, heading, item, page, prose, seeAlso } from './roff.ts'
 

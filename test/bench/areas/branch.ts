@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LayerDiffer } from '../../../daemon/branch/diff.ts'
 import { type TestBranch, TestStore } from '../../root/branches.ts'
-import type { BenchArea, BenchCase } from '../harness.ts'
+import type { BenchArea, BenchCase, Notes } from '../harness.ts'
 
 /** Fork and diff against what a developer would use: a copy of the tree, and `git status` in a repository. */
 
@@ -63,7 +63,7 @@ function createCase(files: number): BenchCase {
 }
 
 /** Every file is modified, the worst case for both: all contents are read and hashed. */
-async function diffCase(files: number, goal: string): Promise<BenchCase> {
+async function diffCase(files: number, goal: string, notes: Notes): Promise<BenchCase> {
   const base = scratch('base')
   fill(base, files, 'base')
   const repository = scratch('repository')
@@ -81,9 +81,18 @@ async function diffCase(files: number, goal: string): Promise<BenchCase> {
   const branch: TestBranch = await store.fork([base])
   fill(branch.mount(), files, 'changed')
   branch.unmount()
-  let peak = 0
-  atExit(() => console.log(`diff of ${files} files: peak RSS of this process ${Math.round(peak / 1e6)} MB`))
   const differ = new LayerDiffer(store)
+  let peak = 0
+  const diff = async (): Promise<void> => {
+    const onProgress = (): void => {
+      peak = Math.max(peak, process.memoryUsage.rss())
+    }
+    const changeset = await differ.diff(branch.record, { onProgress })
+    if (changeset.changes.length !== files) throw new Error(`${changeset.changes.length} changes`)
+    onProgress()
+  }
+  await diff()
+  notes.fact(`diff of ${files} changed files: memory of this process at most`, peak / 1e6, 'MB')
   return {
     name: `diff of ${files} changed files`,
     baseline: 'git status',
@@ -91,14 +100,7 @@ async function diffCase(files: number, goal: string): Promise<BenchCase> {
     rounds: files > 50_000 ? 3 : 10,
     warmUp: 1,
     candidates: {
-      'puzzled diff: both sides hashed, one digest': async () => {
-        const onProgress = (): void => {
-          peak = Math.max(peak, process.memoryUsage.rss())
-        }
-        const changeset = await differ.diff(branch.record, { onProgress })
-        if (changeset.changes.length !== files) throw new Error(`${changeset.changes.length} changes`)
-        onProgress()
-      },
+      'puzzled diff: both sides hashed, one digest': diff,
       'git status': () => void git('status', '--porcelain'),
       'git diff (reads contents)': () => void git('diff', '--stat'),
     },
@@ -108,11 +110,11 @@ async function diffCase(files: number, goal: string): Promise<BenchCase> {
 export const area: BenchArea = {
   name: 'branch',
   missing: () => (process.geteuid?.() === 0 ? undefined : 'needs root'),
-  cases: async () => [
+  cases: async (notes) => [
     createCase(100),
     createCase(10_000),
-    await diffCase(1_000, 'no target'),
-    await diffCase(10_000, 'p50 ≤ 400 ms'),
-    await diffCase(100_000, 'p50 ≤ 4 s in ≤ 200 MB'),
+    await diffCase(1_000, 'no target', notes),
+    await diffCase(10_000, 'p50 ≤ 400 ms', notes),
+    await diffCase(100_000, 'p50 ≤ 4 s in ≤ 200 MB', notes),
   ],
 }

@@ -177,7 +177,7 @@ async function discardCase(files: number): Promise<BenchCase> {
 const FILES = Number(process.env.PUZZLED_BENCH_FILES ?? 1000)
 
 export const area: BenchArea = {
-  name: 'commit',
+  name: 'branch',
   missing: () => (process.geteuid?.() === 0 ? undefined : 'needs root'),
   // PUZZLED_BENCH_FILES=10000 for the large one: making six branches of that size takes a minute by itself.
   cases: async () => [commitCase(FILES), await revertCase(FILES), await discardCase(10 * FILES)],

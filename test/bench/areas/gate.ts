@@ -5,7 +5,7 @@ import { PolicyGate } from '../../../daemon/policy/gate.ts'
 import { gateInput } from '../../../daemon/policy/gate-input.ts'
 import { policySources } from '../../../daemon/policy/policy-set.ts'
 import { contentsOf, makeChangeset, makeRecord, type ShortChange } from '../../fakes/changesets.ts'
-import type { BenchArea, BenchCase } from '../harness.ts'
+import type { BenchArea, BenchCase, Notes } from '../harness.ts'
 
 const sources = () => policySources({ directory: join(packageRoot(), 'no-such-folder') })
 const record = makeRecord({}, { maxFiles: 1e6, maxDeletions: 1e6 })
@@ -26,15 +26,13 @@ async function warmGate(
   return gate
 }
 
-const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MB`
-
 async function cold(): Promise<void> {
   const gate = new PolicyGate({ sources, contents: null, limits: { workers: 1 } })
   await gate.warm()
   await gate.close()
 }
 
-async function cases(): Promise<BenchCase[]> {
+async function cases(notes: Notes): Promise<BenchCase[]> {
   const before = process.memoryUsage().rss
   const gate = await warmGate(2)
   const sizes = [1, 100, 1_000, 10_000].map((count): [string, Changeset] => [
@@ -55,7 +53,7 @@ async function cases(): Promise<BenchCase[]> {
   const burst = (target: PolicyGate) => async (): Promise<void> => {
     await Promise.all(Array.from({ length: 8 }, () => target.evaluate(record, thousand)))
   }
-  console.log(`gate: two warm workers take ${megabytes(process.memoryUsage().rss - before)} of memory\n`)
+  notes.fact('two warm workers: memory', (process.memoryUsage().rss - before) / 1e6, 'MB')
   return [
     {
       name: 'gate: cold load of one worker',

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import type { Notes } from '../harness.ts'
+import { howToInstall, sandboxRuntime } from '../peers.ts'
 
 /** Another proxy, as its users start it, without caches, logs and checks that ours would not have either. */
 export interface Peer {
@@ -13,11 +14,9 @@ export interface Peer {
   readonly reads: boolean
 }
 
-const CACHE = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
-/** Where `npm install --prefix` put it; a project that is only measured against is no dependency. */
 const SANDBOX_RUNTIME = join(
-  CACHE,
-  'puzzled-tools/sandbox-runtime/node_modules/@anthropic-ai/sandbox-runtime/dist/sandbox/http-proxy.js',
+  sandboxRuntime(),
+  'node_modules/@anthropic-ai/sandbox-runtime/dist/sandbox/http-proxy.js',
 )
 
 const programs: Readonly<
@@ -63,22 +62,25 @@ const programs: Readonly<
   },
 }
 
-/** Starts what is installed and says what is not. */
+const PROGRAM_OF: Readonly<Record<string, string>> = { mitmproxy: 'mitmdump', 'sandbox-runtime': 'srt' }
+
+/** Starts what is installed and notes what is not. */
 export async function startPeers(
   directory: string,
   keep: (child: ChildProcess) => ChildProcess,
+  notes: Notes,
 ): Promise<readonly Peer[]> {
   const peers: Peer[] = []
   for (const [name, { reads, argv }] of Object.entries(programs)) {
     const port = await freePort()
     const [file, ...args] = argv(port, directory) ?? []
     if (file === undefined) {
-      console.log(`proxy: ${name} is not installed and not compared with`)
+      notes.missing(name, howToInstall(PROGRAM_OF[name] ?? name))
       continue
     }
     keep(spawn(file, args, { stdio: ['ignore', 'ignore', 'inherit'] }))
     if (await answers(port)) peers.push({ name, port, reads })
-    else console.log(`proxy: ${name} did not start and is not compared with`)
+    else notes.missing(name, 'it is installed and did not start')
   }
   return peers
 }

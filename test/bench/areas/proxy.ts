@@ -9,7 +9,8 @@ import { parseAddress } from '../../../daemon/network/address.ts'
 import { type BranchNetwork, openNetwork } from '../../../daemon/network/gate-network.ts'
 import { prepareNetns } from '../../../daemon/network/namespace.ts'
 import { network, rule } from '../../fixtures/network-rules.ts'
-import type { BenchArea, BenchCase } from '../harness.ts'
+import type { BenchArea, BenchCase, Notes } from '../harness.ts'
+import { quantile } from '../statistics.ts'
 import { type Peer, startPeers } from './proxy-peers.ts'
 
 const NAME = 'bench.example.com'
@@ -55,7 +56,7 @@ class Load {
   }
 }
 
-async function open(): Promise<Rig> {
+async function open(notes: Notes): Promise<Rig> {
   const directory = mkdtempSync(join(tmpdir(), 'puzzled-bench-'))
   const [key, cert] = [join(directory, 'key'), join(directory, 'cert')]
   const names = ['-subj', `/CN=${NAME}`, '-addext', `subjectAltName=DNS:${NAME}`]
@@ -91,7 +92,7 @@ async function open(): Promise<Rig> {
     stdio: ['pipe', 'pipe', 'inherit', fd],
   })
   const outside = spawn(process.execPath, [client, address, ''], { stdio: ['pipe', 'pipe', 'inherit'] })
-  const peers = await startPeers(directory, startedBy)
+  const peers = await startPeers(directory, startedBy, notes)
   return {
     inside: new Load(startedBy(inside)),
     outside: new Load(startedBy(outside)),
@@ -151,24 +152,22 @@ function candidatesOf(rig: Rig, concurrency: number): BenchCase['candidates'] {
 }
 
 /** The harness times batches; what one request takes, and how many there are in a second, follows here. */
-function singleText(): string {
-  const rows = [...single].map(([key, { times, failures }]) => {
-    const sorted = [...times].sort((a, b) => a - b)
-    const at = (part: number): string => (sorted[Math.floor(sorted.length * part)] ?? 0).toFixed(2)
+function noteSingle(notes: Notes): void {
+  for (const [key, { times, failures }] of single) {
     const concurrency = Number.parseInt(key, 10)
-    const rate = Math.round((1000 * concurrency * times.length) / times.reduce((sum, one) => sum + one, 0))
-    const failed = failures === 0 ? '' : `  ${failures} failed`
-    const numbers = `p50 ${at(0.5).padStart(7)} ms  p99 ${at(0.99).padStart(7)} ms`
-    return `  ${key.padEnd(58)} ${String(rate).padStart(6)}/s  ${numbers}${failed}`
-  })
-  return `Single requests\n${rows.join('\n')}\n`
+    const rate = (1000 * concurrency * times.length) / times.reduce((sum, one) => sum + one, 0)
+    notes.fact(`${key}: rate`, rate, 'requests/s')
+    notes.fact(`${key}: one request p50`, quantile(times, 0.5), 'ms')
+    notes.fact(`${key}: one request p99`, quantile(times, 0.99), 'ms')
+    if (failures > 0) notes.fact(`${key}: failed`, failures, 'requests')
+  }
 }
 
 export const area: BenchArea = {
   name: 'proxy',
   missing: () => (process.geteuid?.() === 0 ? undefined : 'needs root'),
-  cases: async () => {
-    const rig = await open()
+  cases: async (notes) => {
+    const rig = await open(notes)
     opened = rig
     return [1, 32, 256].map(
       (concurrency): BenchCase => ({
@@ -181,8 +180,8 @@ export const area: BenchArea = {
       }),
     )
   },
-  close: async () => {
-    console.log(singleText())
+  close: async (notes) => {
+    noteSingle(notes)
     await close()
   },
 }

@@ -1,11 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync } from 'node:fs'
-import { join } from 'node:path'
 import type { SpawnOp, SpawnRequest } from '../../../daemon/contract/spawn.ts'
 import { spawn } from '../../../daemon/kernel/clone.ts'
 import { probeFeatures } from '../../../daemon/kernel/features.ts'
 import { waitPidfd } from '../../../daemon/kernel/pidfd.ts'
-import { packageRoot } from '../../../daemon/lib/assets.ts'
 import type { BenchArea } from '../harness.ts'
 
 const SIX: SpawnRequest['namespaces'] = ['NEWNS', 'NEWPID', 'NEWNET', 'NEWUTS', 'NEWIPC', 'NEWCGROUP']
@@ -60,17 +58,6 @@ export const area: BenchArea = {
       candidates: {
         'node -e 0': () => mustSucceed(process.execPath, ['-e', '0']),
         probeFeatures: async () => void (await probeFeatures({ stateDirectory: '/var/lib/puzzled' })),
-      },
-    },
-    {
-      name: 'puzzlectl --version',
-      baseline: 'node -e 0',
-      goal: '≤ 1.5',
-      rounds: 30,
-      candidates: {
-        'node -e 0': () => mustSucceed(process.execPath, ['-e', '0']),
-        'puzzlectl --version': () =>
-          mustSucceed(process.execPath, [join(packageRoot(), 'dist', 'puzzlectl.js'), '--version']),
       },
     },
   ],

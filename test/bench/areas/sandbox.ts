@@ -1,29 +1,17 @@
-import { accessSync, closeSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import type { SpawnOp } from '../../../daemon/contract/spawn.ts'
 import { spawn } from '../../../daemon/kernel/clone.ts'
 import { waitPidfd } from '../../../daemon/kernel/pidfd.ts'
 import { Launcher } from '../../../daemon/sandbox/launch.ts'
 import { makeBranch, requestOf } from '../../root/branch.fixture.ts'
-import type { BenchArea } from '../harness.ts'
+import type { BenchArea, Notes } from '../harness.ts'
+import { findPeer } from '../peers.ts'
+import { working } from '../processes.ts'
 
 const quiet = { kind: 'inherit', fds: [0, 1, 2] } as const
 const text = (value: string): Buffer => Buffer.from(`${value}\0`)
-
-function find(program: string): string | undefined {
-  return (process.env.PATH ?? '')
-    .split(delimiter)
-    .map((folder) => join(folder, program))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK)
-        return true
-      } catch {
-        return false
-      }
-    })
-}
 
 /** Started by the trampoline without namespaces, so that the program is measured and not how Node starts it. */
 async function runToEnd(argv: readonly string[]): Promise<void> {
@@ -72,13 +60,12 @@ function makeBundle(): string {
   return bundle
 }
 
-/** What is installed; the others are left out and named. */
-function rivals(): Record<string, () => Promise<void>> {
+/** What is installed; the others are named, with what would bring them. */
+function rivals(notes: Notes): Record<string, () => Promise<void>> {
   const found: Record<string, () => Promise<void>> = {}
   const add = (name: string, program: string, args: readonly string[]): void => {
-    const path = find(program)
-    if (path === undefined) console.log(`run: ${program} is not installed and is not compared`)
-    else found[name] = () => runToEnd([path, ...args])
+    const path = findPeer(program, notes)
+    if (path !== undefined) found[name] = () => runToEnd([path, ...args])
   }
   const bubblewrap = '--unshare-all --die-with-parent --ro-bind / / --proc /proc --dev /dev --tmpfs /tmp true'
   add('bwrap --unshare-all', 'bwrap', bubblewrap.split(' '))
@@ -91,34 +78,26 @@ function rivals(): Record<string, () => Promise<void>> {
 }
 
 export const area: BenchArea = {
-  name: 'run',
+  name: 'start',
   missing: () => (process.geteuid?.() === 0 ? undefined : 'needs root'),
-  cases: async () => {
+  cases: async (notes) => {
     const launcher = new Launcher()
     const branch = makeBranch()
     process.once('exit', branch.remove)
-    const working: Record<string, () => Promise<void>> = {}
-    for (const [name, run] of Object.entries(rivals()))
-      await run().then(
-        () => {
-          working[name] = run
-        },
-        (error: unknown) => console.log(`run: ${name} does not work here: ${String(error)}`),
-      )
+    const peers = await working(rivals(notes), notes.missing)
     const whole = async (): Promise<void> => {
       const agent = await launcher.start(requestOf(branch, ['true'], { stdio: quiet }))
       const { code } = await agent.exited
       if (code !== 0) throw new Error(`true ended with ${code}`)
     }
-    const baseline = Object.keys(working)[0] ?? 'puzzled'
     return [
       {
         name: 'the whole run of `true` in a sandbox of its own, until it is reaped',
-        baseline,
+        baseline: Object.keys(peers)[0] ?? 'puzzled',
         goal: '≤ 1.0 of bwrap',
         rounds: 150,
         warmUp: 15,
-        candidates: { puzzled: whole, ...working },
+        candidates: { puzzled: whole, ...peers },
       },
       startCase(launcher, branch),
     ]

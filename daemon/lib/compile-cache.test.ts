@@ -1,0 +1,105 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { compileCache, keepCompiled } from './compile-cache.ts'
+
+/** What the version of the code under test answers; what a hostile cache would make of it is another number. */
+const CODE = 'exports.answer = function answer() { return 41 + 1 }\nexports.answer()\n'
+const HOSTILE = CODE.replace('41 + 1', '66 + 0')
+
+describe('what was compiled', () => {
+  let root: string
+  let code: string
+  let cache: string
+  const folder = (): string => join(cache, `${process.version}-${process.arch}`)
+  const load = (name = 'a.js'): { answer: () => number } => {
+    const require = createRequire(join(code, name))
+    delete require.cache[join(code, name)]
+    return require(join(code, name)) as { answer: () => number }
+  }
+  /** As one command does: load, run, and save at its end. */
+  const command = (): number => {
+    const save = keepCompiled(code, cache)
+    try {
+      return load().answer()
+    } finally {
+      save()
+    }
+  }
+  /** A cache as V8 would accept it for the code, that answers something else. */
+  const poison = (): void => {
+    writeFileSync(join(code, 'a.js'), HOSTILE)
+    command()
+    writeFileSync(join(code, 'a.js'), CODE)
+  }
+
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'compiled-'))
+    code = join(root, 'chunks')
+    cache = join(root, 'cache')
+    mkdirSync(code)
+    writeFileSync(join(code, 'a.js'), CODE)
+  })
+  afterEach(() => rmSync(root, { recursive: true }))
+
+  it('is kept', () => {
+    expect(command()).toBe(42)
+    expect(readdirSync(folder())).toEqual(['a.js'])
+  })
+
+  it('is used: this is what a poisoned cache could do', () => {
+    poison()
+    expect(command()).toBe(66)
+  })
+
+  it('is not taken from a file that others can write', () => {
+    poison()
+    chmodSync(join(folder(), 'a.js'), 0o666)
+    expect(command()).toBe(42)
+  })
+
+  it('is not taken from a directory that others can write', () => {
+    poison()
+    chmodSync(folder(), 0o777)
+    expect(command()).toBe(42)
+    chmodSync(folder(), 0o700)
+    chmodSync(cache, 0o770)
+    expect(command()).toBe(42)
+  })
+
+  it('is not taken through a symlink', () => {
+    poison()
+    const elsewhere = join(root, 'elsewhere')
+    writeFileSync(elsewhere, '')
+    rmSync(join(folder(), 'a.js'))
+    symlinkSync(elsewhere, join(folder(), 'a.js'))
+    expect(command()).toBe(42)
+    rmSync(cache, { recursive: true })
+    mkdirSync(join(root, 'other'))
+    symlinkSync(join(root, 'other'), cache)
+    expect(command()).toBe(42)
+    expect(readdirSync(join(root, 'other'))).toEqual([])
+  })
+
+  it('may be garbage, and the code runs all the same', () => {
+    command()
+    writeFileSync(join(folder(), 'a.js'), 'garbage', { mode: 0o600 })
+    expect(command()).toBe(42)
+  })
+
+  it('may be impossible to keep', () => {
+    cache = join(root, 'no', 'such', 'place')
+    expect(command()).toBe(42)
+  })
+
+  it('has a place that the environment of root cannot choose', () => {
+    const environment = { XDG_CACHE_HOME: '/tmp/evil', HOME: '/home/somebody' }
+    expect(compileCache(environment, 0)).toBe('/var/cache/puzzled')
+    expect(compileCache(environment, 1000)).toBe('/tmp/evil/puzzled')
+    expect(compileCache({ HOME: '/home/somebody' }, 1000)).toBe('/home/somebody/.cache/puzzled')
+    expect(compileCache({ HOME: 'relative' }, 1000)).toBeUndefined()
+    expect(compileCache({ PUZZLED_COMPILE_CACHE: '0' }, 0)).toBeUndefined()
+  })
+})

@@ -1,0 +1,74 @@
+import { BusEngine } from '../../../ctl/bus-engine.ts'
+import type { Engine } from '../../../daemon/contract/engine.ts'
+import { type PrivateBus, privateBus } from '../../e2e/private-bus.ts'
+import type { Notes } from '../harness.ts'
+import { quantile } from '../statistics.ts'
+import { proportionalBytes } from './agents.ts'
+
+const LISTS = 20
+const EVENTS = 20
+const MEGA = 1e6
+
+/** A daemon on a bus of its own with more and more branches whose agents run: its memory, its list, its events. */
+export async function branchesOfDaemon(counts: readonly number[], notes: Notes): Promise<void> {
+  const bus = await privateBus()
+  const connection = await bus.connect()
+  try {
+    const engine = await BusEngine.open(connection)
+    if (engine === null) throw new Error('The daemon does not own its name')
+    const ids: string[] = []
+    for (const count of counts) {
+      while (ids.length < count) ids.push(await idleBranch(engine, bus.project))
+      await look(engine, bus, ids, notes)
+    }
+    for (const id of ids) await engine.discard(id)
+  } finally {
+    await connection.close()
+    await bus.close()
+  }
+}
+
+async function idleBranch(engine: Engine, base: string): Promise<string> {
+  const session = await engine.run({
+    ...{ bases: [base], profile: 'standard', name: null, afterwards: 'hold', command: ['sleep', '100000'] },
+    ...{ cwd: base, requester: { uid: 0, gid: 0, groups: [0], name: 'root' }, budgets: {} },
+    ...{ environment: { PATH: process.env.PATH ?? '' }, setEnvironment: {}, stdio: { kind: 'pipes' } },
+  })
+  session.exited.catch(() => undefined)
+  return session.id
+}
+
+async function look(engine: Engine, bus: PrivateBus, ids: readonly string[], notes: Notes): Promise<void> {
+  const lists: number[] = []
+  for (let round = 0; round < LISTS; round++) {
+    const began = performance.now()
+    const { length } = await engine.list()
+    lists.push(performance.now() - began)
+    if (length !== ids.length) throw new Error(`${length} of ${ids.length} branches are listed`)
+  }
+  const events: number[] = []
+  for (let round = 0; round < EVENTS; round++) events.push(await eventLatency(engine, ids.at(-1) ?? ''))
+  const about = `daemon with ${ids.length} running branches`
+  notes.fact(`${about}: memory`, proportionalBytes(bus.daemon.pid ?? 0) / MEGA, 'MB')
+  notes.fact(`${about}: list p50`, quantile(lists, 0.5), 'ms')
+  notes.fact(`${about}: list p99`, quantile(lists, 0.99), 'ms')
+  notes.fact(`${about}: freeze until its event, p50`, quantile(events, 0.5), 'ms')
+}
+
+/** From the request until a follower hears of it. */
+async function eventLatency(engine: Engine, id: string): Promise<number> {
+  const stop = new AbortController()
+  const heard = (async () => {
+    for await (const event of engine.events({ branch: id }, stop.signal))
+      if (event.kind === 'state' && event.to === 'frozen') return performance.now()
+    return Number.NaN
+  })()
+  // The follower's match must be on the bus before anything happens.
+  await engine.show(id)
+  const began = performance.now()
+  await engine.freeze(id)
+  const latency = (await heard) - began
+  stop.abort()
+  await engine.thaw(id)
+  return latency
+}

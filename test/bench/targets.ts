@@ -1,0 +1,158 @@
+// pure
+import { type BenchReport, factOf, medianOf, ratioOf } from './report.ts'
+
+/** One figure that the design asks for. */
+export interface Target {
+  readonly what: string
+  readonly limit: number
+  readonly unit: '×' | 'ms' | 'MB' | 'requests/s'
+  /** At least, where more is better. */
+  readonly atLeast?: true
+  /** Undefined where it was not measured. */
+  readonly measured: (report: BenchReport) => number | undefined
+  /** What stands in the way, where the last run on a quiet machine missed it. */
+  readonly why?: string
+}
+
+const WHOLE_RUN = 'the whole run of `true`'
+const WALL = 'wall time of `true`'
+const ratio =
+  (area: string, begin: string, ours: string, peer: string) =>
+  (report: BenchReport): number | undefined =>
+    ratioOf(report, area, begin, [ours, peer])
+const median =
+  (area: string, begin: string, candidate: string) =>
+  (report: BenchReport): number | undefined =>
+    medianOf(report, area, begin, candidate)
+const fact =
+  (area: string, name: string) =>
+  (report: BenchReport): number | undefined =>
+    factOf(report, area, name)
+
+/** Every figure, in the order of the design. */
+export const TARGETS: readonly Target[] = [
+  {
+    what: 'the whole run of `true`, against `bwrap --unshare-all`',
+    ...{ limit: 1, unit: '×', measured: ratio('start', WHOLE_RUN, 'puzzled', 'bwrap') },
+  },
+  {
+    what: 'from the request to the first instruction of the agent, against a whole run of bwrap',
+    limit: 1,
+    unit: '×',
+    why: 'a bwrap whole is a process that executes and ends; until its first instruction an agent of ours has 340 system calls behind it (`puzzlectl explain -- true`), Landlock, three seccomp programs and a tried door each among them, and its request has passed Node’s event loop twice.',
+    measured: (report) => {
+      const ours = medianOf(report, 'start', 'from the request', 'puzzled')
+      const theirs = medianOf(report, 'start', WHOLE_RUN, 'bwrap')
+      return ours === undefined || theirs === undefined ? undefined : ours / theirs
+    },
+  },
+  {
+    what: 'six namespaces and exec, against `unshare`',
+    ...{
+      limit: 1,
+      unit: '×',
+      measured: ratio('start', 'start /bin/true', 'puzzled trampoline', 'unshare -mpnuiC'),
+    },
+  },
+  {
+    what: 'create a branch over 100 files',
+    ...{
+      limit: 1,
+      unit: 'ms',
+      measured: median('branch', 'create a branch over 100 files', 'puzzled: layers'),
+    },
+  },
+  {
+    what: 'create a branch over 10,000 files',
+    ...{ limit: 1, unit: 'ms', measured: median('branch', 'create a branch over 10000', 'puzzled: layers') },
+  },
+  {
+    what: 'durable commit of 1,000 files, against `cp -a` and `sync -f`',
+    ...{ limit: 1.3, unit: '×', measured: ratio('branch', 'commit 1000', 'puzzled', 'cp -a') },
+  },
+  {
+    what: 'durable commit of 1,000 files, against an fsync of each',
+    ...{ limit: 0.2, unit: '×', measured: ratio('branch', 'commit 1000', 'puzzled', 'fsync') },
+  },
+  {
+    what: 'discard of 10,000 changed files',
+    ...{ limit: 5, unit: 'ms', measured: median('branch', 'discard', 'puzzled') },
+  },
+  {
+    what: 'diff of 10,000 changed files',
+    ...{ limit: 400, unit: 'ms', measured: median('branch', 'diff of 10000', 'puzzled') },
+    why: 'content is always compared and hashed, on both sides: seven system calls and two hashes for each changed file (`docs/decisions/diff.md`).',
+  },
+  {
+    what: 'diff of 100,000 changed files',
+    ...{ limit: 4000, unit: 'ms', measured: median('branch', 'diff of 100000', 'puzzled') },
+  },
+  {
+    what: 'diff of 100,000 changed files, memory',
+    limit: 200,
+    unit: 'MB',
+    measured: fact('branch', 'diff of 100000 changed files: memory of this process at most'),
+    why: 'the changeset itself: a decoded change is about 1 KB of objects, and the process that measures has more than the diff in it.',
+  },
+  {
+    what: 'gate, 1,000 changes',
+    ...{ limit: 10, unit: 'ms', measured: median('gate', 'gate: a warm decision', '1000 changes') },
+  },
+  {
+    what: 'gate, 10,000 changes',
+    ...{ limit: 100, unit: 'ms', measured: median('gate', 'gate: a warm decision', '10000 changes') },
+  },
+  {
+    what: 'proxy: one request forwarded, more than direct, p50',
+    limit: 1,
+    unit: 'ms',
+    measured: (report) => {
+      const ours = factOf(report, 'proxy', '1 at a time: puzzled, forwarded: one request p50')
+      const direct = factOf(report, 'proxy', '1 at a time: direct, no proxy: one request p50')
+      return ours === undefined || direct === undefined ? undefined : ours - direct
+    },
+  },
+  {
+    what: 'proxy: rate at 32 clients, against sandbox-runtime',
+    limit: 4,
+    unit: '×',
+    atLeast: true,
+    measured: ratio('proxy', '256 requests, 32', 'sandbox-runtime', 'puzzled, forwarded'),
+  },
+  {
+    what: 'proxy: rate at 32 clients, against mitmproxy',
+    limit: 3,
+    unit: '×',
+    atLeast: true,
+    measured: ratio('proxy', '256 requests, 32', 'mitmproxy', 'puzzled, forwarded'),
+  },
+  {
+    what: 'memory of an idle agent',
+    ...{ limit: 3, unit: 'MB', measured: fact('scale', '64 agents: memory of each, init included') },
+  },
+  {
+    what: 'memory of a daemon with 64 branches',
+    ...{ limit: 90, unit: 'MB', measured: fact('scale', 'daemon with 64 running branches: memory') },
+    why: 'Node with nothing of ours in it takes 40 MB; each gated network has a proxy, a name service and a bundle of authorities of its own.',
+  },
+  {
+    what: 'list of 200 branches over the bus, p99',
+    ...{ limit: 200, unit: 'ms', measured: fact('scale', 'daemon with 200 running branches: list p99') },
+  },
+  {
+    what: '`puzzlectl run -- true` without a daemon, against `node -e 0`',
+    ...{ limit: 2, unit: '×', measured: ratio('cli', WALL, 'puzzlectl run -- true, no daemon', 'node -e 0') },
+    why: 'twice `node -e 0` leaves as much for everything as Node takes to start. Of the rest, in CPU time: modules of Node (files, sockets, hashes, HTTP, TLS) 10 ms, koffi 7 ms, our files from the compile cache 20 ms, the start of the agent 10 ms, and some 35 durable writes, each of which must be on disk before the next thing is said (`docs/decisions/start-up.md`).',
+  },
+  {
+    what: '`puzzlectl --version`, against `node -e 0`',
+    ...{
+      limit: 1.5,
+      unit: '×',
+      measured: ratio('cli', 'puzzlectl --version', 'puzzlectl --version', 'node -e 0'),
+    },
+  },
+]
+
+export const isMet = ({ limit, atLeast }: Target, measured: number): boolean =>
+  atLeast === true ? measured >= limit : measured <= limit
