@@ -47,6 +47,18 @@ describe('an agent whose budgets', () => {
   const engineOf = (world: FakeWorld): LocalEngine =>
     LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)
 
+  it('would not carry it through its start is not started', async () => {
+    const world = fakeWorld()
+    const engine = engineOf(world)
+    const withMemory = (memory: number) => engine.run({ ...request(), budgets: { memory } })
+    await expect(withMemory(2 ** 24 - 1)).rejects.toMatchObject({
+      code: 'usage',
+      hint: expect.stringContaining('16M'),
+    })
+    expect(world.log).not.toContain('launch')
+    await expect(withMemory(2 ** 24)).resolves.toMatchObject({ id: expect.any(String) })
+  })
+
   it('nobody can watch is ended, and that is on record', async () => {
     const world = fakeWorld()
     world.holdAgent = true

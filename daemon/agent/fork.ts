@@ -1,7 +1,7 @@
 import type { BranchRecord, Requester } from '../contract/branch.ts'
 import type { CreateRequest } from '../contract/engine.ts'
 import type { Features } from '../contract/features.ts'
-import { BUDGET_KINDS, type BudgetKind, type Profile } from '../contract/profile.ts'
+import { BUDGET_KINDS, type BudgetKind, type Profile, SMALLEST_MEMORY } from '../contract/profile.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { newBranchId } from '../lib/ids.ts'
 import { UndoStack } from '../lib/undo.ts'
@@ -158,6 +158,10 @@ export function narrowBudgets(profile: Profile, asked: Readonly<Record<string, n
     if (allowed !== undefined && value > allowed)
       throw new PuzzledError('usage', `Budget ${kind}=${value} is more than the profile's ${allowed}`, {
         hint: `Profile "${profile.name}" sets the ceiling; ask for less or use another profile.`,
+      })
+    if (kind === 'memory' && value < SMALLEST_MEMORY)
+      throw new PuzzledError('usage', `Budget memory=${value} is less than an agent needs to start`, {
+        hint: `Give it at least memory=${SMALLEST_MEMORY / 1024 ** 2}M.`,
       })
     limits[kind] = value
   }

@@ -101,6 +101,9 @@ export const BUDGET_KINDS = [
 ] as const
 export type BudgetKind = (typeof BUDGET_KINDS)[number]
 
+/** Less memory than this does not carry an agent through its start: the kernel would end it in the middle. */
+export const SMALLEST_MEMORY = 16 * 1024 ** 2
+
 /** Limits in base units (seconds, bytes, counts); absent = unlimited. */
 export interface Budgets {
   limits: Readonly<Partial<Record<BudgetKind, number>>>

@@ -33,6 +33,9 @@ describe('resources of a profile', () => {
     ['swap: 1', 'unknown key "swap"'],
   ])('refuse %s', (line, message) => expect(refusal(`${MINIMAL}resources: { ${line} }\n`)).toContain(message))
 
+  it('refuse memory that no start survives', () =>
+    expect(refusal(`${MINIMAL}budgets: { memory: 15MiB }\n`)).toContain('expected at least 16MiB'))
+
   it.each(['nofile: 3', 'stack: 64KiB'])('refuse a limit that no start survives: %s', (line) =>
     expect(refusal(`${MINIMAL}rlimits: { ${line} }\n`)).toContain('expected at least'),
   )

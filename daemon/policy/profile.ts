@@ -1,7 +1,7 @@
 // pure
 import { z } from 'zod'
 import { FEATURE_NAMES } from '../contract/features.ts'
-import type { PathGrant, Profile } from '../contract/profile.ts'
+import { type PathGrant, type Profile, SMALLEST_MEMORY } from '../contract/profile.ts'
 import { type Place, readDocument, type SourceDocument } from './document.ts'
 import { bytes, count, host, oneOrMore, path, pathPattern, port, seconds, variable, why } from './fields.ts'
 import { checkDocument } from './schema-error.ts'
@@ -209,7 +209,10 @@ export const profileSchema = z.strictObject({
     .strictObject({
       wall: seconds.optional().describe('Time since the start.'),
       cpu: seconds.optional().describe('Processor time of all processes together.'),
-      memory: bytes.optional().describe('Memory of all processes together.'),
+      memory: bytes
+        .refine((size) => size >= SMALLEST_MEMORY, 'at least 16MiB, which a start needs')
+        .optional()
+        .describe('Memory of all processes together.'),
       pids: count.optional().describe('Processes and threads at one time.'),
       disk: bytes.optional().describe('What the layers of the branch may take.'),
       inodes: count.optional().describe('Files that the layers of the branch may have.'),

@@ -56,12 +56,12 @@ describe('ProfileStore', () => {
   })
 
   it('gives equal digests to equal meanings and others to others', async () => {
-    await write('one', 'budgets: { pids: 5, memory: 1KiB }\n')
+    await write('one', 'budgets: { pids: 5, memory: 16MiB }\n')
     const store = new ProfileStore({ directories: [own] })
     const first = await store.resolve('one')
-    await write('one', '# a comment\nbudgets:\n  memory: 1024\n  pids: 5\n')
+    await write('one', '# a comment\nbudgets:\n  memory: 16777216\n  pids: 5\n')
     expect((await store.resolve('one')).sha256).toBe(first.sha256)
-    await write('one', 'budgets: { pids: 6, memory: 1KiB }\n')
+    await write('one', 'budgets: { pids: 6, memory: 16MiB }\n')
     expect((await store.resolve('one')).sha256).not.toBe(first.sha256)
   })
 
