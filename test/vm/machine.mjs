@@ -78,6 +78,10 @@ export class Machine {
       env: { ...process.env, LD_LIBRARY_PATH: libraries.join(':'), TMPDIR: this.#dir },
     })
     this.#child = child
+    // A run that is ended must not leave its machine behind.
+    const cut = () => this.cut()
+    process.once('exit', cut)
+    child.once('close', () => process.off('exit', cut))
     if (onConsole !== undefined) child.stdout?.on('data', onConsole)
     let log = ''
     if (onConsole === undefined) child.stdout?.resume()
