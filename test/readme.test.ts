@@ -1,37 +1,92 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
+import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { COMMON_OPTIONS, type Verb } from '../ctl/verb.ts'
+import { VERBS } from '../ctl/verbs.ts'
+import { documents, readDocument } from './e2e/stage/documents.ts'
 
 const repository = fileURLToPath(new URL('..', import.meta.url))
-const DOCUMENTS = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'SECURITY.md',
-  'docs/operations.md',
-  'docs/decisions/dependencies.md',
-]
-const read = (path: string): string => readFileSync(repository + path, 'utf8')
-const manifest = JSON.parse(read('package.json'))
+const exists = (path: string): boolean => existsSync(repository + path)
+const manifest = JSON.parse(readDocument('package.json'))
 
-/** Commands a reader is told to type: lines of sh blocks, and code spans, without comments and sudo. */
+const spansOf = (text: string): string[] => [...text.matchAll(/`([^`\n]+)`/g)].map(([, span]) => span ?? '')
+
+/** Commands a reader is told to type: lines of blocks, and code spans, without comments, prompts and sudo. */
 function commandsOf(text: string): string[] {
-  const blocks = [...text.matchAll(/```sh\n(.*?)```/gs)].flatMap(([, body]) => (body ?? '').split('\n'))
-  const spans = [...text.matchAll(/`([^`\n]+)`/g)].map(([, span]) => span ?? '')
-  return [...blocks, ...spans]
+  const blocks = [...text.matchAll(/```(?:sh|console)\n(.*?)```/gs)].flatMap(([, body]) =>
+    (body ?? '').split('\n'),
+  )
+  return [...blocks, ...spansOf(text)]
     .flatMap((line) => line.replace(/\s#.*$/, '').split('&&'))
-    .map((line) => line.trim().replace(/^sudo /, ''))
+    .map((line) =>
+      line
+        .trim()
+        .replace(/^\w*\$ /, '')
+        .replace(/^sudo /, ''),
+    )
     .filter((line) => /^(npm|npx|puzzlectl|\.ci)\b/.test(line))
 }
 
-describe.each(DOCUMENTS)('%s', (document) => {
-  const text = read(document)
-  const folder = document.includes('/') ? document.replace(/[^/]+$/, '') : ''
+/** Relative links, as paths in the repository. */
+const linksOf = (document: string, text: string): string[] =>
+  [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link]) =>
+    posix.join(posix.dirname(document), link ?? ''),
+  )
 
-  it('links to files that exist', () => {
-    const links = [...text.matchAll(/\]\(([^)#:]+)(#[^)]*)?\)/g)].map(([, link]) => link ?? '')
-    expect(links.filter((link) => !existsSync(repository + folder + link))).toEqual([])
-  })
+/** Names of files and folders of this repository, where a code span is one; a star stands for any name. */
+const pathsOf = (text: string): string[] =>
+  spansOf(text).filter((span) =>
+    /^(daemon|ctl|test|tools|policies|docs|systemd|selinux|bpf)\/[\w./@*-]*(\.\w+|\/)$/.test(span),
+  )
+
+const isThere = (path: string): boolean => {
+  if (!path.includes('*')) return exists(path)
+  const pattern = new RegExp(`^${posix.basename(path).replaceAll('.', '\\.').replaceAll('*', '.*')}$`)
+  const folder = posix.dirname(path)
+  return exists(folder) && readdirSync(repository + folder).some((name) => pattern.test(name))
+}
+
+/** What a command line says that `puzzlectl` does not have; `a|b` names several verbs. */
+function unknownWords(line: string): string[] {
+  const words =
+    line
+      .replace(/^npx /, '')
+      .split(/ -- | \| /)[0]
+      ?.split(/\s+/)
+      .slice(1) ?? []
+  let verbs: readonly Verb[] = VERBS
+  let verb: Verb | undefined
+  const unknown: string[] = []
+  while (words[0] !== undefined && /^[a-z][a-z|-]*$/.test(words[0]) && verb?.options === undefined) {
+    const names = words[0].split('|')
+    const found = names.map((name) => verbs.find((one) => one.name === name))
+    if (found.some((one) => one === undefined)) {
+      // The word of a verb that takes arguments is one of them.
+      if (verb === undefined || verb.verbs !== undefined) unknown.push(words[0])
+      break
+    }
+    words.shift()
+    verb = found[0]
+    verbs = verb?.verbs ?? []
+  }
+  const known = [...COMMON_OPTIONS, ...(verb?.options ?? [])].map(([flags]) => flags)
+  for (const [option] of words.join(' ').matchAll(/(?<![\w-])--?[a-z][a-z-]*/g))
+    if (
+      !['--help', '--version'].includes(option) &&
+      !known.some((flags) => flags.split(/[ ,]+/).includes(option))
+    )
+      unknown.push(option)
+  return unknown
+}
+
+describe.each(documents())('%s', (document) => {
+  const text = readDocument(document)
+
+  it('links to files that exist', () =>
+    expect(linksOf(document, text).filter((link) => !exists(link))).toEqual([]))
+
+  it('names files that exist', () => expect(pathsOf(text).filter((path) => !isThere(path))).toEqual([]))
 
   it('names npm scripts that exist', () => {
     const scripts = commandsOf(text).flatMap((line) => /^npm run ([\w:]+)/.exec(line)?.[1] ?? [])
@@ -39,28 +94,47 @@ describe.each(DOCUMENTS)('%s', (document) => {
   })
 
   it('names verbs and options that puzzlectl has', () => {
-    for (const line of commandsOf(text)) {
-      const [, verb, rest] = /^(?:npx )?puzzlectl ([a-z]+)(.*)$/.exec(line) ?? []
-      if (verb === undefined) continue
-      const help = execFileSync(process.execPath, ['dist/puzzlectl.js', verb, '--help'], {
-        cwd: repository,
-        encoding: 'utf8',
-      })
-      expect(help, line).toContain(`puzzlectl ${verb}`)
-      const own = rest?.split(' -- ')[0] ?? ''
-      for (const [option] of own.matchAll(/--[a-z-]+/g)) expect(help, line).toContain(option)
-    }
+    const lines = commandsOf(text).filter((line) => /^(npx )?puzzlectl /.test(line))
+    expect(lines.flatMap((line) => unknownWords(line).map((word) => `${line}: ${word}`))).toEqual([])
   })
 })
 
+it('a verb, an option, a file or a link that is not there would be noticed', () => {
+  expect(unknownWords('puzzlectl frobnicate')).toEqual(['frobnicate'])
+  expect(unknownWords('puzzlectl profile frobnicate')).toEqual(['frobnicate'])
+  expect(unknownWords('puzzlectl run --frobnicate -- sh --any')).toEqual(['--frobnicate'])
+  expect(unknownWords('puzzlectl freeze|thaw ID --json')).toEqual([])
+  expect(unknownWords('npx puzzlectl approve fix -m why --only a')).toEqual([])
+  expect(pathsOf('see `daemon/no/such.ts`').filter((path) => !isThere(path))).toHaveLength(1)
+  expect(linksOf('docs/a.md', '[x](../no.md)')).toEqual(['no.md'])
+})
+
+it('every document can be reached from the README', () => {
+  const reached = new Set<string>()
+  const visit = (document: string): void => {
+    if (reached.has(document)) return
+    reached.add(document)
+    for (const link of linksOf(document, readDocument(document))) if (link.endsWith('.md')) visit(link)
+  }
+  visit('README.md')
+  expect(documents().filter((document) => !reached.has(document))).toEqual([])
+})
+
+it('every decision is in the index, and the index says what each decides', () => {
+  const index = readDocument('docs/decisions/README.md')
+  const pages = readdirSync(`${repository}docs/decisions`).filter((name) => name !== 'README.md')
+  const rows = [...index.matchAll(/^\| \[([\w-]+\.md)\]\(\1\) \| (.+) \|$/gm)].map(([, name]) => name)
+  expect(rows).toEqual(pages.sort())
+})
+
 it('every dependency has its line in the decision page, in its version', () => {
-  const page = read('docs/decisions/dependencies.md')
+  const page = readDocument('docs/decisions/dependencies.md')
   const all = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })
   expect(all.filter(([name, version]) => !page.includes(`\`${name}\` ${version}`))).toEqual([])
 })
 
 it('the README shows the two commands: one that runs, one that tests', () => {
-  const commands = commandsOf(read('README.md'))
+  const commands = commandsOf(readDocument('README.md'))
   expect(commands).toEqual(expect.arrayContaining(['npm ci', 'npm test']))
   expect(commands.some((line) => line.startsWith('npx puzzlectl run -- '))).toBe(true)
 })

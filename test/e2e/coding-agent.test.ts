@@ -145,7 +145,9 @@ function expectRecorded(shown: string): void {
   const text = shown.replaceAll(stage.root, '')
   const document = readFileSync(README, 'utf8')
   const [, before = '', recorded = '', after = ''] =
-    /^([\s\S]*<!-- demo -->\n```console\n)([\s\S]*?)(```\n<!-- end -->[\s\S]*)$/.exec(document) ?? []
+    /^([\s\S]*<!-- shown by: test\/e2e\/coding-agent.test.ts -->\n```console\n)([\s\S]*?)(```\n<!-- end of the demo -->[\s\S]*)$/.exec(
+      document,
+    ) ?? []
   if (process.env.PUZZLED_WRITE_DOCS !== undefined) writeFileSync(README, before + text + after)
   else expect(shapeOf(text), 'the demo is stale: record it with PUZZLED_WRITE_DOCS=1').toBe(shapeOf(recorded))
 }

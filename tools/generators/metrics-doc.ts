@@ -16,7 +16,7 @@ Generated from \`daemon/metrics/table.ts\`. The daemon answers \`GET /metrics\` 
 \`/run/puzzled/metrics.sock\`, which root and the group \`puzzled-reviewers\` may open; \`puzzlectl metrics\` prints it:
 
 \`\`\`sh
-curl --unix-socket /run/puzzled/metrics.sock http://localhost/metrics
+sudo curl -sS --unix-socket /run/puzzled/metrics.sock http://localhost/metrics
 \`\`\`
 
 A collector that cannot read sockets is given a port of the loopback. It has no rights: everybody on the machine can read it, agents

@@ -1,23 +1,14 @@
 import { execFileSync, spawn } from 'node:child_process'
-import {
-  appendFileSync,
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const repository = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
 const sudoSource = fileURLToPath(new URL('sudo.c', import.meta.url))
 
-/** The people of the documents: a developer and a colleague who reviews. */
-export const PEOPLE = { alice: 1000, bob: 1001 } as const
+/** The people of the documents: a developer and a colleague who reviews, with numbers that no machine has given away. */
+export const PEOPLE = { alice: 41_000, bob: 41_001 } as const
 export type Person = keyof typeof PEOPLE
 
 export interface Shown {
@@ -34,7 +25,7 @@ export class Stage {
   readonly root: string
   readonly home: string
   readonly environment: Record<string, string | undefined>
-  readonly #mounts: string[] = []
+  readonly #endings: (() => void)[] = []
 
   constructor() {
     this.root = mkdtempSync(join(tmpdir(), 'puzzled-stage-'))
@@ -69,7 +60,7 @@ export class Stage {
       appendFileSync('/etc/passwd', `${name}:x:${uid}:${uid}::${this.home}:/bin/sh\n`)
       appendFileSync('/etc/group', `${name}:x:${uid}:\n`)
     }
-    appendFileSync('/etc/group', 'puzzled:x:991:alice,bob\npuzzled-reviewers:x:992:bob\n')
+    appendFileSync('/etc/group', 'puzzled:x:41991:alice,bob\npuzzled-reviewers:x:41992:bob\n')
     chownSync(this.home, PEOPLE.alice, PEOPLE.alice)
   }
 
@@ -82,10 +73,15 @@ export class Stage {
     return this.path(name)
   }
 
-  /** Undone by `strike`, last first. */
+  /** Done by `strike`, last first. */
+  atEnd(act: () => void): void {
+    this.#endings.push(act)
+  }
+
+  /** Undone at the end. */
   mount(what: readonly string[], where: string): void {
     execFileSync('mount', [...what, where])
-    this.#mounts.push(where)
+    this.atEnd(() => execFileSync('umount', [where]))
   }
 
   /** A program of the stage, as a shell script. */
@@ -124,13 +120,19 @@ export class Stage {
     })
   }
 
-  read(path: string): string {
-    return readFileSync(path, 'utf8')
+  /** A program of the stage or of the machine, as root; its output. */
+  asRoot(command: string, ...args: string[]): string {
+    return execFileSync(command, args, { encoding: 'utf8', env: this.environment as NodeJS.ProcessEnv })
+  }
+
+  write(path: string, text: string): void {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text)
   }
 
   /** Takes everything away again. */
   strike(): void {
-    for (const where of this.#mounts.splice(0).reverse()) execFileSync('umount', [where])
+    for (const end of this.#endings.splice(0).reverse()) end()
     rmSync(this.root, { recursive: true, force: true })
   }
 }

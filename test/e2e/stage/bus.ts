@@ -1,0 +1,64 @@
+import { writeFileSync } from 'node:fs'
+import type { Stage } from './stage.ts'
+
+/** The bus of the stage, in the place of the system's. It lets everybody in; who may do what is the daemon's business. */
+const BUS = (socket: string): string => `<!DOCTYPE busconfig PUBLIC
+ "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>system</type><listen>unix:path=${socket}</listen><auth>EXTERNAL</auth>
+<policy context="default"><allow user="*"/><allow own="*"/><allow send_type="method_call"/>
+<allow send_destination="*"/><allow receive_sender="*"/></policy></busconfig>`
+
+/**
+ * Stands in for systemd, which is not PID 1 here: starts and stops the one service that the documents name, with the real
+ * daemon. Whatever else is asked of it fails.
+ */
+const SYSTEMCTL = (root: string): string => `
+here=${root}/service
+running() { [ -s $here/pid ] && kill -0 "$(cat $here/pid)" 2>/dev/null; }
+owned() {
+  dbus-send --system --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.NameHasOwner \\
+    string:org.puzzled1 2>/dev/null | grep -q true
+}
+start() {
+  running && return 0
+  setsid env PUZZLED_FAILPOINTS="$(cat $here/failpoints 2>/dev/null)" puzzled >$here/log 2>&1 </dev/null &
+  echo $! >$here/pid
+  for attempt in $(seq 200); do
+    owned && return 0
+    running || break
+    sleep 0.05
+  done
+  echo 'Job for puzzled.service failed.' >&2
+  cat $here/log >&2
+  return 1
+}
+stop() {
+  running || return 0
+  kill "$(cat $here/pid)"
+  while running; do sleep 0.05; done
+}
+[ "$2" = puzzled ] || { echo "systemctl $*: not on this stage" >&2; exit 64; }
+case $1 in
+  start) start ;;
+  stop) stop ;;
+  restart) stop && start ;;
+  kill) kill -KILL "$(cat $here/pid)"; while running; do sleep 0.05; done ;;
+  is-active) running && echo active ;;
+  *) echo "systemctl $*: not on this stage" >&2; exit 64 ;;
+esac`
+
+/** A bus and a daemon, as on a machine on which it is installed. Ends with the stage. */
+export function serve(stage: Stage): void {
+  stage.folder('service')
+  stage.program('systemctl', SYSTEMCTL(stage.root))
+  stage.mount(['-t', 'tmpfs', '-o', 'mode=755', 'none'], '/run')
+  stage.environment.DBUS_SYSTEM_BUS_ADDRESS = `unix:path=${stage.path('service/socket')}`
+  writeFileSync(stage.path('service/bus.conf'), BUS(stage.path('service/socket')))
+  const bus = ['--fork', '--nopidfile', '--print-pid', `--config-file=${stage.path('service/bus.conf')}`]
+  const pid = Number(stage.asRoot('dbus-daemon', ...bus))
+  stage.atEnd(() => {
+    stage.asRoot('systemctl', 'stop', 'puzzled')
+    process.kill(pid)
+  })
+  stage.asRoot('systemctl', 'start', 'puzzled')
+}
