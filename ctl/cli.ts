@@ -5,7 +5,7 @@ import { connectEngine, connectReader } from './engine.ts'
 import { askedEnvironment } from './environment-option.ts'
 import { commandWords } from './remote-words.ts'
 import { errorJson, errorStatus, errorText } from './render/error.ts'
-import { paintFor, write } from './terminal.ts'
+import { outliveReaders, paintFor, write } from './terminal.ts'
 import {
   COMMON_OPTIONS,
   listOption,
@@ -21,6 +21,7 @@ const USAGE_STATUS = 2
 
 /** Parses the command line, runs one verb, and turns whatever happens into an exit status. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
+  outliveReaders(process.stdout, process.stderr)
   let status = 0
   const program = newProgram(verbsFor(argv), async (verb, given) => {
     status = await runVerb(verb, given)

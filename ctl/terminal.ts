@@ -7,12 +7,23 @@ export function paintFor(stream: NodeJS.WriteStream): Paint {
     : plain
 }
 
-/** Waits until the text is handed to the kernel; a reader that closed the pipe early is not an error. */
+/** A reader that has seen enough (`| head`) closes the pipe early, and that is not an error. */
+const isClosedReader = (error: NodeJS.ErrnoException): boolean =>
+  error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED'
+
+/** Without a listener, Node ends the process with a stack trace when the reader of its output goes away. */
+export function outliveReaders(...streams: readonly NodeJS.WritableStream[]): void {
+  for (const stream of streams)
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (!isClosedReader(error)) throw error
+    })
+}
+
+/** Waits until the text is handed to the kernel. */
 export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => {
-      if (error === null || error === undefined || (error as NodeJS.ErrnoException).code === 'EPIPE')
-        resolve()
+      if (error === null || error === undefined || isClosedReader(error)) resolve()
       else reject(error)
     })
   })

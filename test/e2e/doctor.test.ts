@@ -177,3 +177,9 @@ it('knows its version', () => {
   for (const option of ['--version', '-V'])
     expect(puzzlectl([option])).toEqual({ status: 0, out: `puzzlectl ${version}\n`, err: '' })
 })
+
+it('ends without a word when the reader of its output has gone', () => {
+  const script = `"$0" "$1" completion bash | :; exit "\${PIPESTATUS[0]}"`
+  const run = spawnSync('bash', ['-c', script, process.execPath, program], { encoding: 'utf8' })
+  expect([run.status, run.stderr]).toEqual([0, ''])
+})

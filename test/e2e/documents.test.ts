@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { symlinkSync } from 'node:fs'
+import { cpSync, existsSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect } from 'vitest'
 import { needs, program, root } from '../tier/needs.ts'
@@ -26,7 +26,9 @@ afterEach(() => stage.strike())
 /** What a newcomer has after `git clone` and `npm ci`; the latter needs the package registry and has been done here. */
 function cloned(): string {
   const place = stage.path('home/puzzled')
-  execFileSync('git', ['-c', 'safe.directory=*', 'clone', '-q', '--depth=1', `file://${repository}`, place])
+  if (existsSync(join(repository, '.git')))
+    execFileSync('git', ['-c', 'safe.directory=*', 'clone', '-q', '--depth=1', `file://${repository}`, place])
+  else cpSync(repository, place, { recursive: true, filter: (path) => !/\/(node_modules|dist)$/.test(path) })
   for (const name of ['node_modules', 'dist']) symlinkSync(stage.path(`app/${name}`), join(place, name))
   stage.program('npm', '[ "$*" = ci ] || { echo "npm $*: not on this stage" >&2; exit 64; }')
   stage.environment.npm_config_cache = stage.folder('npm-cache')
