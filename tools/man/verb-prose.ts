@@ -20,6 +20,7 @@ export const VERB_PROSE: Readonly<Record<string, string>> = {
   budget: 'A branch that stands still because of this budget goes on.',
   diff: 'Names and contents are made harmless: control characters, direction marks and lookalikes are shown, never obeyed.',
   ls: 'Finished branches are left out.',
+<<<<<<< HEAD
   review: `The layers are read again, so that the decision is about what is there now. Then each change is shown, what the policy
 found first, and one key decides: a takes it, r leaves it in the branch, s takes single pieces of a file, b goes back, q
 leaves without a decision, ? lists the keys. At the end what was taken is shown with its digest, and one approval is asked
@@ -37,6 +38,11 @@ terminal.`,
   logs: `At least the last 4 MiB are kept with the branch, as long as there is one. What went to /dev/null or to a device is not.
 At a terminal control characters are shown, not sent.`,
   events: 'With --follow what is kept comes first. With --json each event is one line.',
+=======
+  review: `Reads the layers again, so that a decision is about what is there now. At a terminal it shows each change, what was found first, asks
+    whether to take it, and ends in one approval of what was taken, bound to the digest of exactly that. Queued requests go with whatever is approved.
+    Without a terminal, and with \`--json\`, only \`--judge\` makes sense.`,
+>>>>>>> 3244243 (docs: the new verbs in the manual, the README and the runbooks)
   approve: `The approval is bound to the digest of the changeset and to the version of the policies, and is used once. With \`--digest\`
     it is refused unless the changeset is exactly the one that was looked at. \`--only\` and \`--except\` make a changeset of a part,
     which is judged again; the rest stays in the branch. Patterns are matched below the base.`,
