@@ -54,7 +54,8 @@ export interface PrivateBus {
   close(): Promise<void>
 }
 
-const BUS_CONFIG = (socket: string): string => `<!DOCTYPE busconfig PUBLIC
+/** A bus that lets everybody in; who may do what is the daemon's business. */
+export const BUS_CONFIG = (socket: string): string => `<!DOCTYPE busconfig PUBLIC
  "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>system</type><listen>unix:path=${socket}</listen><auth>EXTERNAL</auth>
 <policy context="default"><allow user="*"/><allow own="*"/><allow send_type="method_call"/>

@@ -24,16 +24,20 @@ const SIGNALS: readonly (readonly [string, string])[] = [
 
 const FILES: readonly (readonly [string, string])[] = [
   ['/etc/puzzled/puzzled.yaml', 'Configuration.'],
-  ['/var/lib/puzzled/branches/', 'One folder per branch: its record and its layers. Mode 0700.'],
+  [
+    '/var/lib/puzzled/branches/',
+    'One folder per branch: its record, its layers, its queued requests, what its agent wrote. Mode 0700.',
+  ],
   ['/var/lib/puzzled/journal/', 'Intents of commits. Recovery reads them.'],
-  ['/var/lib/puzzled/queue/', 'Requests that wait for a commit.'],
+  [
+    '/var/lib/puzzled/staging/',
+    'What a commit is about to put in place, and the old versions that a revert needs.',
+  ],
+  ['/var/lib/puzzled/policy/', 'Approvals, and the log of decisions.'],
   ['/var/lib/puzzled/audit/', 'The audit log, its key and its public key.'],
   ['/var/lib/puzzled/trash/', 'What is being removed.'],
-  ['/run/puzzled/', "Sockets of agents' terminals."],
-  [
-    '.puzzled/',
-    'In the root of each other filesystem that was committed to: the old versions that a revert needs.',
-  ],
+  ['/run/puzzled/', "Sockets: of agents' terminals, and of the metrics."],
+  ['.puzzled/', 'In the root of each other filesystem that was committed to: the same as `staging/`.'],
 ]
 
 export const puzzledPage = (): string =>

@@ -1,12 +1,6 @@
 import { writeFileSync } from 'node:fs'
+import { BUS_CONFIG } from '../private-bus.ts'
 import type { Stage } from './stage.ts'
-
-/** The bus of the stage, in the place of the system's. It lets everybody in; who may do what is the daemon's business. */
-const BUS = (socket: string): string => `<!DOCTYPE busconfig PUBLIC
- "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig><type>system</type><listen>unix:path=${socket}</listen><auth>EXTERNAL</auth>
-<policy context="default"><allow user="*"/><allow own="*"/><allow send_type="method_call"/>
-<allow send_destination="*"/><allow receive_sender="*"/></policy></busconfig>`
 
 /**
  * Stands in for systemd, which is not PID 1 here: starts and stops the one service that the documents name, with the real
@@ -53,7 +47,7 @@ export function serve(stage: Stage): void {
   stage.program('systemctl', SYSTEMCTL(stage.root))
   stage.mount(['-t', 'tmpfs', '-o', 'mode=755', 'none'], '/run')
   stage.environment.DBUS_SYSTEM_BUS_ADDRESS = `unix:path=${stage.path('service/socket')}`
-  writeFileSync(stage.path('service/bus.conf'), BUS(stage.path('service/socket')))
+  writeFileSync(stage.path('service/bus.conf'), BUS_CONFIG(stage.path('service/socket')))
   const bus = ['--fork', '--nopidfile', '--print-pid', `--config-file=${stage.path('service/bus.conf')}`]
   const pid = Number(stage.asRoot('dbus-daemon', ...bus))
   stage.atEnd(() => {
