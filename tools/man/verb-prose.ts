@@ -14,13 +14,19 @@ export const VERB_PROSE: Readonly<Record<string, string>> = {
     \`--budget\` can only be lower than the profile's.`,
   explain:
     'Prints every system call of the start, in order, with its arguments. Nothing is started, and no root is needed.',
+  metrics: 'In the format of Prometheus (OpenMetrics). Needs the daemon.',
+  'net test':
+    'Nothing is sent. For a running branch the answer comes from the rules that are in force there.',
+  'queue edit':
+    'The branch is judged again: no approval from before fits. Without options the request is opened in $EDITOR.',
+  prove: `Each attack is tried outside first, where it must succeed, and then in a branch, with one layer after the other taken away. A row that this machine
+    cannot show says "not verified here". Exit status 1 means that something got out.`,
   wait: 'Ends with the exit status with which `puzzlectl run` would have ended.',
   signal: `\`STOP\` and \`CONT\` freeze and thaw the whole branch. \`KILL\` ends every process of it and says how many were left.
     Others are sent to the agent, which may handle them.`,
   budget: 'A branch that stands still because of this budget goes on.',
   diff: 'Names and contents are made harmless: control characters, direction marks and lookalikes are shown, never obeyed.',
   ls: 'Finished branches are left out.',
-<<<<<<< HEAD
   review: `The layers are read again, so that the decision is about what is there now. Then each change is shown, what the policy
 found first, and one key decides: a takes it, r leaves it in the branch, s takes single pieces of a file, b goes back, q
 leaves without a decision, ? lists the keys. At the end what was taken is shown with its digest, and one approval is asked
@@ -38,11 +44,6 @@ terminal.`,
   logs: `At least the last 4 MiB are kept with the branch, as long as there is one. What went to /dev/null or to a device is not.
 At a terminal control characters are shown, not sent.`,
   events: 'With --follow what is kept comes first. With --json each event is one line.',
-=======
-  review: `Reads the layers again, so that a decision is about what is there now. At a terminal it shows each change, what was found first, asks
-    whether to take it, and ends in one approval of what was taken, bound to the digest of exactly that. Queued requests go with whatever is approved.
-    Without a terminal, and with \`--json\`, only \`--judge\` makes sense.`,
->>>>>>> 3244243 (docs: the new verbs in the manual, the README and the runbooks)
   approve: `The approval is bound to the digest of the changeset and to the version of the policies, and is used once. With \`--digest\`
     it is refused unless the changeset is exactly the one that was looked at. \`--only\` and \`--except\` make a changeset of a part,
     which is judged again; the rest stays in the branch. Patterns are matched below the base.`,
