@@ -9,6 +9,7 @@ import {
 } from '../daemon/contract/bus.ts'
 import { fromEntries, fromVariant, toEntries } from '../daemon/contract/bus-values.ts'
 import type { Changeset } from '../daemon/contract/changeset.ts'
+import type { DenialRow } from '../daemon/contract/denial.ts'
 import type {
   AgentSession,
   ApprovalRequest,
@@ -227,6 +228,11 @@ export class BusEngine implements Engine {
     return (events as [string, unknown][][])
       .map((entries) => fromEntries(entries) as unknown as PuzzledEvent)
       .filter((event) => filter.branch === null || event.branch === filter.branch)
+  }
+
+  async denials(id: string): Promise<readonly DenialRow[]> {
+    const [rows] = await this.#branchCall(await this.#path(id), 'Denials', [])
+    return (rows as [string, unknown][][]).map((entries) => fromEntries(entries) as unknown as DenialRow)
   }
 
   async *events(filter: EventFilter, signal: AbortSignal): AsyncGenerator<PuzzledEvent> {

@@ -20,11 +20,11 @@ import type { BranchRecord, Requester } from './contract/branch.ts'
 import type { CollectResult, Engine } from './contract/engine.ts'
 import type { FeatureName, Features } from './contract/features.ts'
 import type { BudgetKind, Profile } from './contract/profile.ts'
+import { auditing, listing, networkCounters, openListeners, readBeforeText } from './event-parts.ts'
 import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
 import { commandFiles, nodeFiles } from './lib/durable.ts'
 import { PuzzledError } from './lib/errors.ts'
 import { UndoStack } from './lib/undo.ts'
-import { counting, networkCounters, readBeforeText } from './measured-parts.ts'
 import { Registry } from './metrics/registry.ts'
 import { loadClient } from './network/upstream.ts'
 import { NetworkParts } from './network-parts.ts'
@@ -90,9 +90,8 @@ async function construct(
   const root = directory.path
   const stream = new EventStream()
   const metrics = new Registry()
-  const events = counting(stream, metrics)
-  const complain = (branch: string) => (error: unknown) =>
-    events.publish({ kind: 'warning', branch, time: now().toISOString(), message: String(error) })
+  const { events, denials, journal, complain } = openListeners(stream, metrics, (id) => files.directory(id))
+  undo.push('hand the last records to the journal', () => journal?.flush())
   // A command has no time to remove what was discarded: that is left to `gc`.
   const emptyTrash = canAsk ? () => void committer.emptyTrash().catch(complain('')) : undefined
   const files = branchStore(root, canAsk, emptyTrash)
@@ -118,12 +117,13 @@ async function construct(
     rebaser,
     gate: policy.gate,
     approvals: policy.approvals,
-    launcher: withNetwork(launcher, network, complain),
+    launcher: withNetwork(listing(launcher, denials), network, complain),
     budgets: budgeting(canAsk, network, space),
     outbox: network,
     outputs: new FileOutputLogs((id) => files.directory(id), now),
-    audit: { record: async (kind, branch, facts) => void (await log.append(kind, branch, facts)) },
+    audit: auditing(log, journal),
     events,
+    denials,
     profiles: profiles(canAsk),
     features: (names) => probe(root, names),
     clock: { now },
@@ -233,7 +233,7 @@ export async function retryCommit(
 
 /** The network of a branch lives exactly as long as its agent. */
 const withNetwork = (
-  launcher: Launcher,
+  launcher: Pick<Launcher, 'start' | 'sweep'>,
   network: NetworkParts,
   complain: (branch: string) => (error: unknown) => void,
 ): Ports['launcher'] => ({

@@ -55,6 +55,7 @@ export async function explainRun(request: ExplainRequest): Promise<ExplainedPlan
       status: 3,
       stdio: [named('input'), named('output'), named('errors')],
       terminals: named('terminals'),
+      denials: named('list of denials'),
       ownerMap: world.identity.shift === null ? null : named('map of owners'),
       network: profile.network.mode === 'none' ? null : named('network of the branch'),
     },

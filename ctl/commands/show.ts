@@ -1,10 +1,16 @@
 import { jsonText } from '../json.ts'
 import { branchDetails } from '../render/branches.ts'
+import { denialsText } from '../render/denials.ts'
 import type { VerbRun } from '../verb.ts'
 
 export const run: VerbRun = async (context, [id = '']) => {
   const engine = await context.reader()
   const record = await engine.show(id)
-  await context.print(context.json ? jsonText(record) : branchDetails(record, context.paint))
+  const denials = await engine.denials(record.id)
+  await context.print(
+    context.json
+      ? jsonText({ ...record, denials })
+      : `${branchDetails(record, context.paint)}${denialsText(denials, context.paint)}`,
+  )
   return 0
 }

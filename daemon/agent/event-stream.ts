@@ -13,7 +13,7 @@ export class EventStream {
 
   readonly #kept: PuzzledEvent[] = []
 
-  publish(event: PuzzledEvent): void {
+  take(event: PuzzledEvent): void {
     this.#kept.push(event)
     if (this.#kept.length > MOST_KEPT) this.#kept.shift()
     for (const follower of this.#followers) follower(event)

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { BranchRecord, Requester } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
+import type { DenialRow } from '../contract/denial.ts'
 import type {
   AgentSession,
   ApprovalRequest,
@@ -276,6 +277,10 @@ export class LocalEngine implements Engine {
 
   async recentEvents(filter: EventFilter): Promise<readonly PuzzledEvent[]> {
     return this.#shared.stream.recent((event) => filter.branch === null || event.branch === filter.branch)
+  }
+
+  async denials(id: string): Promise<readonly DenialRow[]> {
+    return this.#ports.denials.list(await this.#ports.store.resolve(id))
   }
 
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent> {

@@ -1,5 +1,6 @@
 import type { AgentExit, BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
 import type { Change, Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
+import type { DenialRow } from '../contract/denial.ts'
 import type {
   CollectResult,
   CommandSession,
@@ -273,6 +274,11 @@ export interface Auditor {
   record(kind: string, branch: string, facts: Readonly<Record<string, unknown>>): Promise<void>
 }
 
+/** What branches were refused, kept where the agent can read it too. */
+export interface Denials {
+  list(id: string): Promise<readonly DenialRow[]>
+}
+
 export interface Events {
   publish(event: PuzzledEvent): void
 }
@@ -307,6 +313,7 @@ export interface Ports {
   outputs: OutputLogs
   audit: Auditor
   events: Events
+  denials: Denials
   profiles: Profiles
   /** Probes by using; only the named ones when names are given, because each costs a start some time. */
   features: (names?: readonly FeatureName[]) => Promise<Partial<Features>>

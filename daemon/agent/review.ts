@@ -41,6 +41,7 @@ export async function reviewBranch(ports: Ports, id: string): Promise<Reviewed> 
       verdict: verdict.kind,
       digest: changeset.digest,
     })
+    if (verdict.kind === 'deny') tellDenied(ports, id, verdict)
     return { record: judged, changeset, verdict }
   } catch (error) {
     await fallBack(
@@ -59,6 +60,18 @@ export async function reviewAndHold(ports: Ports, id: string, reason: string): P
   const held = await ports.store.move(id, 'held', reason)
   if (verdict.kind === 'hold') await ports.approvals.request(held, changeset, verdict)
   return outcomeOf(held, { changeset })
+}
+
+/** As many as somebody reads; all of them are in the record. */
+const MOST_TOLD = 50
+
+function tellDenied(ports: Ports, branch: string, { deny }: Verdict): void {
+  const time = ports.clock.now().toISOString()
+  for (const { rule, path, message, help } of deny.slice(0, MOST_TOLD)) {
+    const event = { kind: 'denial', branch, time, layer: 'policy', rule, message } as const
+    const about = { ...event, subject: path ?? 'the changeset' }
+    ports.events.publish(help === undefined ? about : { ...about, help })
+  }
 }
 
 /** Nothing would become real, so no policy is asked: starting one would be most of the time of a run. */

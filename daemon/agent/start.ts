@@ -106,6 +106,11 @@ function budgetHooks(ports: Ports, id: string): BudgetHooks {
       }),
     exceeded: (message, action, facts) => {
       warn(ports, id, message)
+      ports.events.publish({
+        ...{ kind: 'denial', branch: id, time: ports.clock.now().toISOString(), layer: 'budget' },
+        ...{ subject: 'the agent', rule: 'budget', message },
+        ...(action === 'kill' ? {} : { help: `puzzlectl budget ${id} KIND=AMOUNT gives it more` }),
+      })
       ports.audit
         .record('budget', id, { ...facts, message, action })
         .catch((error: unknown) => warn(ports, id, `The budget is not on record: ${error}`))

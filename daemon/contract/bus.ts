@@ -180,6 +180,12 @@ export const BRANCH: BusInterface = {
       about: 'Sends a signal by name.',
     },
     Freeze: { in: [], out: RECORD, action: 'manage', about: 'Stops every process of the branch.' },
+    Denials: {
+      in: [],
+      out: [arg('denials', 'aa{sv}')],
+      action: 'look',
+      about: 'What the branch was refused so far, and by which layer and rule.',
+    },
     Queue: {
       in: [],
       out: [arg('requests', 'aa{sv}')],

@@ -1,6 +1,7 @@
 // pure
 import type { AgentExit, BranchRecord, Grant, Requester } from './branch.ts'
 import type { Changeset, ChangesetTotals } from './changeset.ts'
+import type { DenialRow } from './denial.ts'
 import type { PuzzledEvent } from './events.ts'
 import type { FeatureRow } from './features.ts'
 import type { BudgetKind, RequestClass } from './profile.ts'
@@ -57,6 +58,8 @@ export interface Engine extends EngineReader {
   netTest(id: string, method: string, url: string): Promise<NetTestAnswer>
   /** The last events, oldest first, as far as this process has kept them. */
   recentEvents(filter: EventFilter): Promise<readonly PuzzledEvent[]>
+  /** What the branch was refused so far, oldest first. */
+  denials(id: string): Promise<readonly DenialRow[]>
   /** Every event from now on; ends when the signal aborts. */
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent>
   features(): Promise<readonly FeatureRow[]>

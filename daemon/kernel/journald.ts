@@ -4,7 +4,9 @@ import { iovec } from './uapi/index.ts'
 /** The native protocol's socket. Without it sd_journal_sendv reports success and drops the record. */
 export const JOURNAL_SOCKET = '/run/systemd/journal/socket'
 
-type SendFunction = (vector: Buffer, count: number) => number
+type SendFunction = {
+  async(vector: Buffer, count: number, done: (error: unknown, result: number) => void): void
+}
 let send: SendFunction | undefined
 
 function sendFunction(): SendFunction {
@@ -18,9 +20,10 @@ const FIELD = /^[A-Z][A-Z0-9_]{0,63}$/
 
 /**
  * Sends one record with fields, as `PUZZLED_BRANCH=…`. Values may hold any bytes, newlines included: the library frames
- * them. Names are ours and checked; what an agent chose belongs into values only.
+ * them. Names are ours and checked; what an agent chose belongs into values only. A journal that is slow makes a thread of
+ * the pool wait, never the event loop.
  */
-export function sendToJournal(fields: Readonly<Record<string, string>>): void {
+export async function sendToJournal(fields: Readonly<Record<string, string>>): Promise<void> {
   const entries = Object.entries(fields).map(([name, value]) => {
     if (!FIELD.test(name)) throw new KernelError('sd_journal_sendv', 22, [name])
     return Buffer.from(`${name}=${value}`)
@@ -30,7 +33,13 @@ export function sendToJournal(fields: Readonly<Record<string, string>>): void {
     vector.writeBigUInt64LE(addressOf(entry), index * iovec.size + iovec.iov_base)
     vector.writeBigUInt64LE(BigInt(entry.length), index * iovec.size + iovec.iov_len)
   })
-  // SAFETY: `entries` keeps every buffer alive until the synchronous call returns; the library copies them.
-  const result = sendFunction()(vector, entries.length)
+  const result = await new Promise<number>((resolve, reject) => {
+    // SAFETY: runs on a thread of libuv's pool and only reads. The closure holds `vector` and `entries`, which is known to
+    // the vector by address only, until the call has returned.
+    sendFunction().async(vector, entries.length, (error, sent) => {
+      if (error !== null && error !== undefined) reject(error)
+      else resolve(entries.length > 0 ? sent : 0)
+    })
+  })
   if (result < 0) throw new KernelError('sd_journal_sendv', -result, [Object.keys(fields).join(' ')])
 }

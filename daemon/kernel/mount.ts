@@ -102,6 +102,19 @@ export function openTree(dir: number, path: string, how: { clone: boolean; recur
   return syscall('open_tree', NR.open_tree, dir, cstring(path), flags)
 }
 
+/** A detached view of one file or directory that nothing can be written, executed or opened as a device through. */
+export function mountReadOnly(path: string): number {
+  const mount = openTree(AT.FDCWD, path, { clone: true, recursive: false })
+  const { RDONLY, NOSUID, NODEV, NOEXEC } = MOUNT_ATTR
+  try {
+    mountSetattr(mount, { set: RDONLY | NOSUID | NODEV | NOEXEC, propagation: PROPAGATION.PRIVATE })
+    return mount
+  } catch (error) {
+    close(mount)
+    throw error
+  }
+}
+
 /** Attaches a detached mount at the directory that `target` (O_PATH is enough) refers to. */
 export function attach(mount: number, target: number): void {
   // SAFETY: both paths are empty and both descriptors are named by the flags.

@@ -3,6 +3,7 @@ import type { BranchRecord, Grant } from '../contract/branch.ts'
 import type { Profile } from '../contract/profile.ts'
 import { cgroupHierarchy } from '../kernel/cgroup.ts'
 import { diskOf, ioWeightWorks, limitCgroup } from '../kernel/cgroup-limits.ts'
+import { mountReadOnly } from '../kernel/mount.ts'
 import { mountTerminals } from '../kernel/pty.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { UndoStack } from '../lib/undo.ts'
@@ -30,6 +31,8 @@ export interface LaunchRequest {
   readonly environment: Readonly<Record<string, string>>
   readonly stdio: StdioRequest
   readonly observe?: OutputObserver
+  /** The file in which the branch's denials are written; the agent may read it. */
+  readonly denials?: string
 }
 
 export interface LauncherOptions {
@@ -92,6 +95,8 @@ export class Launcher {
     const terminals = mountTerminals()
     const closeTerminals = closer(terminals)
     undo.push('close the terminals', closeTerminals)
+    const denials = request.denials === undefined ? null : mountReadOnly(request.denials)
+    if (denials !== null) undo.push('close the list of denials', closer(denials))
     const limit = profile.budgets.limits.exec
     const execGate = limit === undefined ? null : new ExecGate(limit)
     undo.push('close the exec listeners', () => execGate?.close())
@@ -113,7 +118,7 @@ export class Launcher {
           this.#cgroups.ended?.(record.id)
         },
         plan: (descriptors, terminal, socket) => {
-          const all = { ...descriptors, terminals, ownerMap }
+          const all = { ...descriptors, terminals, denials, ownerMap }
           plan = planStart(this.#planner, request, world, { terminal, socket }, all)
           return plan
         },

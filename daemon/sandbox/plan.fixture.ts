@@ -121,6 +121,7 @@ function inputOf(change: FixtureChange): PlanInput {
       status: 21,
       stdio: [0, 1, 2],
       terminals: 22,
+      denials: 24,
       ownerMap: identity.shift === null ? null : 23,
       network: null,
     },

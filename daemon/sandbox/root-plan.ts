@@ -1,4 +1,6 @@
 // pure
+import { posix } from 'node:path'
+import { DENIALS_PATH } from '../contract/denial.ts'
 import type { SpawnArg, SpawnOp } from '../contract/spawn.ts'
 import {
   AT_REMOVEDIR,
@@ -44,6 +46,8 @@ export interface RootPlanInput extends OverlayInput {
   readonly agent: { readonly uid: number; readonly gid: number }
   /** A devpts instance of the agent's own, mounted nowhere yet. */
   readonly terminals: SpawnArg
+  /** A read-only mount of the list of denials, mounted nowhere yet; null where nobody writes one. */
+  readonly denials: SpawnArg
 }
 
 /**
@@ -76,6 +80,7 @@ export function rootOps(input: RootPlanInput): SpawnOp[] {
     ...stagingOps(),
     ...input.places.flatMap((place, index) => placeOps(input, place, input.places.slice(0, index))),
     ...removeStagingOps(),
+    ...denialsOps(input.denials),
     ...readOnlyDevOps(input.places),
     setMountAttributes('make the new root read-only', ROOT, MOUNT_ATTR_RDONLY, false),
     changeDirectory('enter the new root', ROOT),
@@ -213,6 +218,18 @@ function bindOps(place: Extract<Place, { kind: 'bind' }>): SpawnOp[] {
       MOUNT_ATTR_RDONLY | SHIELDED,
       true,
     ),
+  ]
+}
+
+/** In the tmpfs of /run, which belongs to root: the agent can neither replace the list nor make another one. */
+function denialsOps(denials: SpawnArg): SpawnOp[] {
+  if (denials === null) return []
+  const target = targetSlot(DENIALS_PATH)
+  return [
+    makeDirectory('make a place for the list of denials', ROOT, relative(posix.dirname(DENIALS_PATH)), 0o755),
+    ...mountPointFile(DENIALS_PATH),
+    openBelow('open the mount point of the list of denials', ROOT, DENIALS_PATH, target),
+    attach('mount the list of denials', denials, target),
   ]
 }
 

@@ -88,7 +88,8 @@ describe('the order of a start', () => {
     expect(ops.slice(0, closed.length)).toEqual(closed)
     expect(closed.map((op) => op.args.slice(0, 2))).toEqual([
       [3, 19],
-      [23, 0xffffffff],
+      [23, 23],
+      [25, 0xffffffff],
     ])
   })
 
@@ -136,7 +137,15 @@ describe('namespaces', () => {
     expect(planOf().namespaces).toEqual(['NEWNS', 'NEWPID', 'NEWIPC', 'NEWUTS', 'NEWNET'])
     const joined = planOf({
       input: {
-        descriptors: { init: 1, status: 9, stdio: [0, 1, 2], terminals: 5, ownerMap: null, network: 30 },
+        descriptors: {
+          init: 1,
+          status: 9,
+          stdio: [0, 1, 2],
+          terminals: 5,
+          denials: null,
+          ownerMap: null,
+          network: 30,
+        },
       },
     })
     expect(joined.namespaces).not.toContain('NEWNET')

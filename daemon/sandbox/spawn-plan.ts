@@ -45,6 +45,8 @@ export interface LockDescriptors {
 export interface PlanDescriptors extends LockDescriptors {
   /** Detached devpts mount. */
   readonly terminals: SpawnArg
+  /** Detached, read-only mount of the list of denials; null where there is none. */
+  readonly denials: SpawnArg
   /** User namespace whose map shifts owners; null when nothing is shifted. */
   readonly ownerMap: SpawnArg
   /** Network namespace to join; null for a new one with nothing but loopback. */
@@ -129,6 +131,7 @@ export function spawnPlan(input: PlanInput): SpawnPlan {
           agent: input.identity,
           ownerMap: input.descriptors.ownerMap,
           terminals: input.descriptors.terminals,
+          denials: input.descriptors.denials,
         }),
       },
       { name: 'host', ops: hostOps(input) },

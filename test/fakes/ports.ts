@@ -160,6 +160,7 @@ const NO_OUTPUTS: Ports['outputs'] = {
 function portsOf(world: FakeWorld): Ports {
   return {
     store: fakeStore(world),
+    denials: { list: async () => [] },
     layers: {
       prepare: async (_id, bases) => {
         world.log.push('prepare')

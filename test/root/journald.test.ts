@@ -40,13 +40,13 @@ check(
   async () => {
     const fake = journal()
     try {
-      sendToJournal({ MESSAGE: 'committed', PUZZLED_BRANCH: 'bcdfgh', PUZZLED_PATH: 'a\nPRIORITY=0' })
+      await sendToJournal({ MESSAGE: 'committed', PUZZLED_BRANCH: 'bcdfgh', PUZZLED_PATH: 'a\nPRIORITY=0' })
       const record = fake.receive()
       expect(record).toContain('MESSAGE=committed\n')
       expect(record).toContain('PUZZLED_BRANCH=bcdfgh\n')
       // The native protocol: the name, a newline, the length as 64 bits, the bytes.
       expect(record).toContain('PUZZLED_PATH\n\x0c\0\0\0\0\0\0\0a\nPRIORITY=0\n')
-      expect(() => sendToJournal({ 'A=B': 'x' })).toThrow(/EINVAL/)
+      await expect(sendToJournal({ 'A=B': 'x' })).rejects.toThrow(/EINVAL/)
       expect((await probeJournald()).level).toBe(1)
     } finally {
       fake.close()

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { DenialRow } from '../../daemon/contract/denial.ts'
+import { type Workplace, workplace } from './cli.ts'
+import { type PrivateBus, privateBus, WHO } from './private-bus.ts'
+
+const TRY = 'getent hosts nowhere.invalid'
+const READ = `${TRY}; sleep 0.3; cat /run/puzzled/denials.jsonl`
+/** Ways to a list that says something else. */
+const FORGE = [
+  'echo forged >> /run/puzzled/denials.jsonl',
+  'rm -f /run/puzzled/denials.jsonl',
+  'mv /run/puzzled /run/other',
+  'touch /run/puzzled/mine',
+  'chmod 666 /run/puzzled/denials.jsonl',
+]
+
+describe('what an agent was refused', () => {
+  let here: Workplace
+  beforeAll(() => {
+    here = workplace()
+  })
+  afterAll(() => here.remove())
+
+  it('is read by the agent while it runs, and shown to people afterwards', async () => {
+    const { out } = await here.puzzlectl(
+      'run',
+      '--then',
+      'hold',
+      '--name',
+      'told',
+      '--',
+      'sh',
+      '-c',
+      `${READ}; echo > x`,
+    )
+    const rows = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as DenialRow)
+    expect(rows[0]).toMatchObject({ layer: 'dns', subject: 'nowhere.invalid' })
+    const json = JSON.parse((await here.puzzlectl('show', 'told', '--json')).out) as { denials: DenialRow[] }
+    expect(json.denials.slice(0, rows.length)).toEqual(rows)
+    expect((await here.puzzlectl('show', 'told')).out).toMatch(/blocked {2}dns .*nowhere\.invalid/)
+  })
+
+  it.each(FORGE)('cannot be changed by it: %s', async (attempt) => {
+    const script = `${TRY}; sleep 0.3; (${attempt}) 2>/dev/null && echo done; cat /run/puzzled/denials.jsonl`
+    const { out } = await here.puzzlectl('run', '--', 'sh', '-c', script)
+    expect(out).not.toContain('done')
+    expect(JSON.parse(out.trim().split('\n')[0] ?? '')).toMatchObject({ layer: 'dns' })
+  })
+
+  it('tells what the policy denied', async () => {
+    await here.puzzlectl('run', '--name', 'pipe', '--', 'mkfifo', 'pipe')
+    const json = JSON.parse((await here.puzzlectl('show', 'pipe', '--json')).out) as { denials: DenialRow[] }
+    expect(json.denials).toContainEqual(
+      expect.objectContaining({ layer: 'policy', subject: expect.stringMatching(/\/pipe$/) }),
+    )
+  })
+})
+
+describe('through the daemon', () => {
+  let here: PrivateBus
+  beforeAll(async () => {
+    here = await privateBus()
+  })
+  afterAll(() => here.close())
+
+  it('the owner sees the same, and nobody else does', async () => {
+    await here.puzzlectl(
+      WHO.developer,
+      'run',
+      '--then',
+      'hold',
+      '--name',
+      'told',
+      '--',
+      'sh',
+      '-c',
+      `${TRY}; echo > x`,
+    )
+    const shown = await here.puzzlectl(WHO.developer, 'show', 'told', '--json')
+    expect((JSON.parse(shown.out) as { denials: DenialRow[] }).denials[0]).toMatchObject({ layer: 'dns' })
+    expect((await here.puzzlectl(WHO.colleague, 'show', 'told')).status).toBe(68)
+  })
+})
