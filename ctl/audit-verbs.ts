@@ -64,3 +64,12 @@ export const PROVE: Verb = {
   ],
   load: () => import('./commands/prove.ts'),
 }
+
+export const BLAME: Verb = {
+  name: 'blame',
+  group: 'Look',
+  args: '<path>',
+  summary: 'the last commits that touched a path: which agent, on whose behalf, and who let it through',
+  options: [['-n, --number <count>', 'how many (default: 5)']],
+  load: () => import('./commands/blame.ts'),
+}

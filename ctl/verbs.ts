@@ -1,4 +1,4 @@
-import { AUDIT, METRICS, PROVE } from './audit-verbs.ts'
+import { AUDIT, BLAME, METRICS, PROVE } from './audit-verbs.ts'
 import { NET, QUEUE } from './queue-verbs.ts'
 import type { Verb } from './verb.ts'
 
@@ -152,6 +152,7 @@ export const VERBS: readonly Verb[] = [
     load: () => import('./commands/events.ts'),
   },
   METRICS,
+  BLAME,
   {
     name: 'review',
     group: 'Decide',

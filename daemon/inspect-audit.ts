@@ -1,14 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { blame } from './audit/blame.ts'
 import { EXPORT_FORMATS, exportLine } from './audit/export.ts'
 import { keyOf } from './audit/key-file.ts'
 import { type InclusionProof, proveInclusion } from './audit/prove.ts'
-import { type AuditRecord, decodeRecord } from './audit/record.ts'
+import type { Provenance } from './audit/provenance.ts'
+import { type AuditRecord, branchOf, decodeRecord } from './audit/record.ts'
 import { linesOf, listSegments } from './audit/segments.ts'
 import { loadPublicKey } from './audit/signer.ts'
 import { type Verification, verifyLog } from './audit/verify.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
 import { defaultStateDirectory } from './lib/state-place.ts'
+
+export type { Provenance } from './audit/provenance.ts'
 
 /** The audit log for reading only: beside a running daemon, and where the store cannot be opened any more. */
 export interface AuditReader {
@@ -18,6 +22,8 @@ export interface AuditReader {
   export(format: string, version: string): AsyncIterable<string>
   /** Everything on record about one branch or commit; a prefix is enough. */
   trace(branch: string): AsyncIterable<AuditRecord>
+  /** The last commits that touched a path or what is below it, newest first. */
+  blame(path: string, most: number): Promise<Provenance[]>
   /** PEM. */
   publicKey(): Promise<string>
 }
@@ -35,6 +41,7 @@ export function openAudit(stateDir: string | null): AuditReader {
     prove: (record, size) => readable(proveInclusion(directory, record, size)),
     export: (format, version) => exported(directory, format, version),
     trace: (branch) => traced(directory, branch),
+    blame: (path, most) => readable(blame(directory, path, most)),
     publicKey: () => readable(readFile(join(directory, 'audit.pub'), 'utf8')),
   }
 }
@@ -55,6 +62,8 @@ async function* traced(directory: string, asked: string): AsyncGenerator<AuditRe
   let found = false
   for await (const lines of wholeLines(directory))
     for (const line of lines) {
+      // Most lines are about something else, and parsing is what costs.
+      if (!line.includes(asked) && !named.has(branchOf(line))) continue
       const record = decodeRecord(line)
       if (record === null) continue
       if (record.kind === 'fork' && record.facts.name === asked) named.add(record.branch)

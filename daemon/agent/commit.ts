@@ -3,6 +3,7 @@ import type { Changeset } from '../contract/changeset.ts'
 import type { ConflictEntry, Outcome, Selection } from '../contract/engine.ts'
 import type { Verdict } from '../contract/verdict.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import { recordCommit } from './commit-record.ts'
 import { isEmpty, outcomeOf } from './outcome.ts'
 import type { CommitOutcome, Ports } from './ports.ts'
 import { requestsFirst, sendFirst } from './requests-first.ts'
@@ -124,7 +125,7 @@ async function land(
     }
     landed = await ports.committer.commit(record, changeset, {
       beforeIntent: async (commit) => {
-        await ports.audit.record('commit', record.id, { commit, digest: changeset.digest, approval })
+        await recordCommit(ports, record, changeset, commit, approval)
         if (first) return
         await ports.gate.consume(changeset, commit)
         if (approval !== null) await ports.approvals.consume(approval, commit)

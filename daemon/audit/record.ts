@@ -61,3 +61,17 @@ const HEAD_MARK = Buffer.from(`"kind":"${HEAD_KIND}"`)
 
 /** Cheap and never wrong about a real head; `decodeRecord` decides. */
 export const mayBeHead = (line: Buffer): boolean => line.includes(HEAD_MARK)
+
+const BRANCH_MARK = Buffer.from('","branch":"')
+/** Before this there are only the number, the hash and the time, which hold no quote. */
+const BRANCH_AFTER = 80
+
+/**
+ * The branch of a line without parsing it: the order of the fields is part of the format, and neither a kind nor an id has
+ * anything to escape. For skipping lines; `decodeRecord` decides.
+ */
+export function branchOf(line: Buffer): string {
+  const mark = line.indexOf(BRANCH_MARK, BRANCH_AFTER)
+  const from = mark + BRANCH_MARK.length
+  return mark < 0 ? '' : line.toString('latin1', from, line.indexOf(34, from))
+}
