@@ -34,9 +34,8 @@ function encodeValue(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
 }
 
-/** How a line with this number after that hash must begin; comparing bytes is how verification avoids parsing. */
-export const linePrefix = (seq: number, prev: string): Buffer =>
-  Buffer.from(`{"seq":${seq},"prev":"${prev}",`)
+/** How a line with this number after that hash must begin. */
+export const linePrefix = (seq: number, prev: string): string => `{"seq":${seq},"prev":"${prev}",`
 
 /** Null for anything that is not exactly a record: a reader must not guess. */
 export function decodeRecord(line: Uint8Array): AuditRecord | null {
