@@ -52,9 +52,7 @@ export class DenialFiles {
   /** Oldest first. A line that is being written at this moment is left out. */
   async list(id: string): Promise<readonly DenialRow[]> {
     await this.#writing.get(id)?.last
-    const text = await orNull(readFile(this.#pathOf(id), 'utf8'))
-    const lines = (text ?? '').split('\n').slice(0, -1)
-    return lines.map((line) => JSON.parse(line) as DenialRow)
+    return readDenials(this.#directoryOf(id))
   }
 
   async #append(branch: string, writing: Writing, row: DenialRow): Promise<void> {
@@ -72,6 +70,13 @@ export class DenialFiles {
   #pathOf(id: string): string {
     return join(this.#directoryOf(id), NAME)
   }
+}
+
+/** The list in a branch's directory, whoever writes it. */
+export async function readDenials(directory: string): Promise<readonly DenialRow[]> {
+  const text = await orNull(readFile(join(directory, NAME), 'utf8'))
+  const lines = (text ?? '').split('\n').slice(0, -1)
+  return lines.map((line) => JSON.parse(line) as DenialRow)
 }
 
 const lastRow = ({ time, layer }: DenialRow): DenialRow => ({

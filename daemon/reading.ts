@@ -4,6 +4,7 @@ import { FileOutputLogs } from './branch/output-log.ts'
 import { FileBranchStore } from './branch/store.ts'
 import { findStoreDirectory } from './branch/store-directory.ts'
 import type { EngineReader } from './contract/engine.ts'
+import { readDenials } from './denial-files.ts'
 import { CONFIG_PATH, readConfig } from './lib/config.ts'
 import { nodeFiles } from './lib/durable.ts'
 import { readPending } from './network/queue-read.ts'
@@ -23,6 +24,7 @@ export async function openReader(stateDir: string | null): Promise<EngineReader>
       differ: new LayerDiffer(store),
       outbox: { pending: ({ id }) => readPending(store.directory(id)) },
       outputs: new FileOutputLogs((id) => store.directory(id), now),
+      denials: { list: (id) => readDenials(store.directory(id)) },
     },
     async () => undefined,
   )

@@ -280,7 +280,7 @@ export class LocalEngine implements Engine {
   }
 
   async denials(id: string): Promise<readonly DenialRow[]> {
-    return this.#ports.denials.list(await this.#ports.store.resolve(id))
+    return this.#reader.denials(id)
   }
 
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent> {

@@ -1,5 +1,6 @@
 import type { BranchRecord } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
+import type { DenialRow } from '../contract/denial.ts'
 import type { BranchSummary, ContentPair, EngineReader, OutputPart, Selection } from '../contract/engine.ts'
 import type { Ports } from './ports.ts'
 import { changesetOf } from './review.ts'
@@ -13,6 +14,7 @@ export interface ReadingPorts {
   differ: Pick<Ports['differ'], 'diff' | 'content' | 'select' | 'withRequests'>
   outbox: Pick<Ports['outbox'], 'pending'>
   outputs: Pick<Ports['outputs'], 'read'>
+  denials: Ports['denials']
 }
 
 /** What can be asked without changing anything. Nothing here takes a lock, sweeps or recovers: the store may be another's. */
@@ -51,6 +53,10 @@ export class BranchReader implements EngineReader {
     const part = await this.#ports.outputs.read(branch, cursor, Math.min(limit, MOST_OUTPUT_BYTES))
     const running = state === 'running' || state === 'frozen' || state === 'preparing' || state === 'ready'
     return { ...part, ended: !running && part.entries.length === 0 }
+  }
+
+  async denials(id: string): Promise<readonly DenialRow[]> {
+    return this.#ports.denials.list(await this.#ports.store.resolve(id))
   }
 
   close(): Promise<void> {

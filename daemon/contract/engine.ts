@@ -58,8 +58,6 @@ export interface Engine extends EngineReader {
   netTest(id: string, method: string, url: string): Promise<NetTestAnswer>
   /** The last events, oldest first, as far as this process has kept them. */
   recentEvents(filter: EventFilter): Promise<readonly PuzzledEvent[]>
-  /** What the branch was refused so far, oldest first. */
-  denials(id: string): Promise<readonly DenialRow[]>
   /** Every event from now on; ends when the signal aborts. */
   events(filter: EventFilter, signal: AbortSignal): AsyncIterable<PuzzledEvent>
   features(): Promise<readonly FeatureRow[]>
@@ -80,6 +78,8 @@ export interface EngineReader {
   content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair>
   /** What the agent wrote, as far as it is kept, from the cursor on (0: the oldest that is kept); about `limit` bytes at once. */
   output(id: string, cursor: number, limit: number): Promise<OutputPart>
+  /** What the branch was refused so far, oldest first. */
+  denials(id: string): Promise<readonly DenialRow[]>
   close(): Promise<void>
 }
 
