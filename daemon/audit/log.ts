@@ -71,9 +71,12 @@ export class AuditLog {
   /** Waits for what was appended and ends the log with a signed head. */
   async close(): Promise<void> {
     await this.#writing
-    if (this.#broken === null && this.#log.walk.next > 0) await this.#write([this.#headLine()])
-    await this.#log.handle.close()
-    await this.#log.tip.close()
+    try {
+      if (this.#broken === null && this.#log.walk.next > 0) await this.#write([this.#headLine()])
+    } finally {
+      await this.#log.handle.close()
+      await this.#log.tip.close()
+    }
   }
 
   async #drain(): Promise<void> {

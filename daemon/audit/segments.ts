@@ -1,5 +1,6 @@
 import { type FileHandle, open, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { failpoint } from '../lib/failpoint.ts'
 
 const NAME = /^(\d{8})\.jsonl$/
 
@@ -20,7 +21,9 @@ export async function createSegment(directory: string, number: number): Promise<
   const path = join(directory, segmentName(number))
   const handle = await open(`${path}.new`, 'w', 0o600)
   await handle.sync()
+  failpoint('audit.segment-made')
   await rename(`${path}.new`, path)
+  failpoint('audit.segment-named')
   const parent = await open(directory, 'r')
   try {
     await parent.sync()

@@ -6,9 +6,10 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { type FileHandle, open, readFile } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { failpoint } from '../lib/failpoint.ts'
 
 /** Signs tree heads with a key that never leaves the store; the public half lies beside it for whoever verifies. */
 export class HeadSigner {
@@ -69,24 +70,25 @@ async function createKey(directory: string, path: string): Promise<string> {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   // The public half first, and overwriting: a crash in between leaves no private key, so both are made again.
-  await writeDurably(
-    join(directory, 'audit.pub'),
-    publicKey.export({ type: 'spki', format: 'pem' }).toString(),
-    'w',
-    0o644,
-  )
-  await writeDurably(path, pem, 'wx', 0o600)
+  const spki = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  await writeDurably(join(directory, 'audit.pub'), spki, 0o644)
+  failpoint('audit.key-public')
+  await writeDurably(path, pem, 0o600)
+  failpoint('audit.key-private')
   return pem
 }
 
-async function writeDurably(path: string, text: string, flags: 'w' | 'wx', mode: number): Promise<void> {
-  const handle = await open(path, flags, mode)
+/** Whole or not there: half a key would lock everybody out of the log. */
+async function writeDurably(path: string, text: string, mode: number): Promise<void> {
+  const handle = await open(`${path}.new`, 'w', mode)
   try {
     await handle.writeFile(text)
     await handle.sync()
   } finally {
     await handle.close()
   }
+  failpoint('audit.key-written')
+  await rename(`${path}.new`, path)
 }
 
 export async function loadPublicKey(directory: string): Promise<KeyObject> {

@@ -1,6 +1,7 @@
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { failpoint } from '../lib/failpoint.ts'
 import { FIRST_PREV } from './record.ts'
 
 /** How far the log had come when it last spoke: a log that ends before this was cut. */
@@ -65,6 +66,7 @@ export class TipFile {
     const fresh = await open(`${this.#path}.new`, 'w', 0o600)
     await fresh.write(formatSlot(0, { next: 0, prev: FIRST_PREV }).repeat(2))
     await fresh.sync()
+    failpoint('audit.tip-made')
     await rename(`${this.#path}.new`, this.#path)
     return fresh
   }

@@ -10,11 +10,14 @@ export class LogWalk {
   readonly #key: KeyObject
   readonly #verifies: HeadCheck
   #chain: Chain | null = null
+  readonly #isWhole: boolean
   #heads = 0
 
-  constructor(key: KeyObject, verifies: HeadCheck) {
+  /** Only a log whose first segment was removed may begin in the middle. */
+  constructor(key: KeyObject, verifies: HeadCheck, firstSegment: number) {
     this.#key = key
     this.#verifies = verifies
+    this.#isWhole = firstSegment <= 1
   }
 
   get next(): number {
@@ -54,7 +57,7 @@ export class LogWalk {
     )
       return 'the tree head is incomplete'
     // A log whose old segments were removed begins with a signed head that says where the tree stood.
-    if (this.#chain === null && record.seq > 0) this.#chain = resumeAt(size, edge, record.prev)
+    if (this.#chain === null && !this.#isWhole && record.seq > 0) this.#chain = resumeAt(size, edge, record.prev)
     const { tree } = this.chain
     if (size !== tree.size || root !== tree.root().toString('hex'))
       return 'the tree head does not match the records before it'

@@ -1,0 +1,95 @@
+import { spawnSync } from 'node:child_process'
+import { appendFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { decodeRecord } from '../../daemon/audit/record.ts'
+import { linesOf, listSegments, segmentName } from '../../daemon/audit/segments.ts'
+import { loadPublicKey } from '../../daemon/audit/signer.ts'
+import { verifyLog } from '../../daemon/audit/verify.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+let work = ''
+let child = ''
+
+beforeAll(async () => {
+  work = mkdtempSync(join(tmpdir(), 'puzzled-audit-crash-'))
+  const built = mkdtempSync(join(root, 'node_modules/.crash-'))
+  const input = join(root, 'test/crash/audit-child.ts')
+  const bundle = await rolldown({ input, cwd: root, platform: 'node', external: ['koffi'], logLevel: 'warn' })
+  await bundle.write({ dir: built, format: 'esm', entryFileNames: 'child.mjs' })
+  await bundle.close()
+  child = join(built, 'child.mjs')
+})
+afterAll(() => {
+  rmSync(work, { recursive: true })
+  rmSync(join(child, '..'), { recursive: true })
+})
+
+/** What was acknowledged, by number, with the record that holds it. */
+function live(
+  directory: string,
+  from: number,
+  failpoints: string,
+): { told: Map<number, number>; signal: string | null } {
+  const env = { ...process.env, PUZZLED_FAILPOINTS: failpoints }
+  const run = spawnSync(process.execPath, [child, directory, String(from)], { env, encoding: 'utf8' })
+  if (run.signal === null) expect([run.status, run.stderr]).toEqual([0, ''])
+  const told = [...run.stdout.matchAll(/^(\d+) (\d+)$/gm)].map(
+    ([, n, seq]) => [Number(n), Number(seq)] as const,
+  )
+  return { told: new Map(told), signal: run.signal }
+}
+
+async function onDisk(directory: string): Promise<Map<number, number>> {
+  const found = new Map<number, number>()
+  for (const segment of await listSegments(directory))
+    for await (const lines of linesOf(directory, segment))
+      for (const { bytes } of lines) {
+        const record = decodeRecord(bytes)
+        if (record?.kind === 'test') found.set(record.seq, Number(record.facts.n))
+      }
+  return found
+}
+
+const STEPS = [
+  ...['audit.key-written', 'audit.key-public', 'audit.key-private', 'audit.tip-made'],
+  ...['audit.before-append', 'audit.before-sync', 'audit.before-tip', 'audit.after-tip'],
+  ...['audit.sealed', 'audit.segment-made', 'audit.segment-named', 'audit.segment-created', 'audit.rotated'],
+]
+/** First, second and a later time: another segment, a head, the seal at the end. */
+const TIMES = [1, 2, 7, 20]
+
+describe('a daemon that is killed', () => {
+  it.each(STEPS)('at %s: what was acknowledged is there, and the log verifies and goes on', async (step) => {
+    let killed = 0
+    for (const time of TIMES) {
+      const directory = mkdtempSync(join(work, 'log-'))
+      const first = live(directory, 0, `${step}#${time}=kill`)
+      if (first.signal === 'SIGKILL') killed++
+      const second = live(directory, 100, '')
+      expect(second.signal).toBeNull()
+      const { bad, torn } = await verifyLog(directory, await loadPublicKey(directory))
+      expect([step, time, bad, torn]).toEqual([step, time, null, false])
+      const found = await onDisk(directory)
+      for (const [n, seq] of [...first.told, ...second.told])
+        expect([step, n, found.get(seq)]).toEqual([step, n, n])
+    }
+    expect(killed).toBeGreaterThan(0)
+  })
+
+  it('while it sets a torn line aside: the next one does it', async () => {
+    const directory = mkdtempSync(join(work, 'log-'))
+    const { told } = live(directory, 0, '')
+    const last = (await listSegments(directory)).at(-1) ?? 1
+    appendFileSync(join(directory, segmentName(last)), '{"seq":99,"prev":"torn')
+    expect(live(directory, 100, 'audit.torn-kept=kill').signal).toBe('SIGKILL')
+    const again = live(directory, 100, '')
+    expect((await verifyLog(directory, await loadPublicKey(directory))).bad).toBeNull()
+    expect(readdirSync(directory).filter((name) => name.startsWith('torn-')).length).toBeGreaterThan(0)
+    const found = await onDisk(directory)
+    for (const [n, seq] of [...told, ...again.told]) expect(found.get(seq)).toBe(n)
+  })
+})
