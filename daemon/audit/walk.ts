@@ -57,7 +57,8 @@ export class LogWalk {
     )
       return 'the tree head is incomplete'
     // A log whose old segments were removed begins with a signed head that says where the tree stood.
-    if (this.#chain === null && !this.#isWhole && record.seq > 0) this.#chain = resumeAt(size, edge, record.prev)
+    if (this.#chain === null && !this.#isWhole && record.seq > 0)
+      this.#chain = resumeAt(size, edge, record.prev)
     const { tree } = this.chain
     if (size !== tree.size || root !== tree.root().toString('hex'))
       return 'the tree head does not match the records before it'
