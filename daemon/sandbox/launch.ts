@@ -96,7 +96,8 @@ export class Launcher {
     const closeTerminals = closer(terminals)
     undo.push('close the terminals', closeTerminals)
     const denials = request.denials === undefined ? null : mountReadOnly(request.denials)
-    if (denials !== null) undo.push('close the list of denials', closer(denials))
+    const closeDenials = denials === null ? () => undefined : closer(denials)
+    undo.push('close the list of denials', closeDenials)
     const limit = profile.budgets.limits.exec
     const execGate = limit === undefined ? null : new ExecGate(limit)
     undo.push('close the exec listeners', () => execGate?.close())
@@ -125,6 +126,8 @@ export class Launcher {
       },
       undo,
     )
+    // The agent's own copy of the descriptor did its work: the mount is in its root now.
+    closeDenials()
     const grants = [...worldGrants(world), ...(plan?.grants ?? []), ...limits]
     return new RunningBranch({
       world,
