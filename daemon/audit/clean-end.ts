@@ -29,7 +29,7 @@ export async function cleanEnd(
 ): Promise<CleanEnd | null> {
   const found = await lastLine(join(directory, segmentName(segment)))
   if (found === null || !mayBeHead(found.line)) return null
-  const walk = new LogWalk(signer.publicKey, verifiesHead)
+  const walk = new LogWalk(signer.publicKey, verifiesHead, true)
   if (walk.take(found.line) !== null || walk.heads !== 1) return null
   return walk.next === tip.next && walk.chain.prev === tip.prev ? { walk, size: found.size } : null
 }

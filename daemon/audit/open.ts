@@ -1,8 +1,8 @@
 import { type FileHandle, mkdir, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PuzzledError } from '../lib/errors.ts'
-import { cleanEnd } from './clean-end.ts'
 import { failpoint } from '../lib/failpoint.ts'
+import { cleanEnd } from './clean-end.ts'
 import { createSegment, linesOf, listSegments, segmentName } from './segments.ts'
 import { type HeadSigner, loadSigner, verifiesHead } from './signer.ts'
 import { TipFile } from './tip.ts'
@@ -55,7 +55,7 @@ async function readTail(
   signer: HeadSigner,
   now: () => Date,
 ): Promise<{ walk: LogWalk; size: number }> {
-  const walk = new LogWalk(signer.publicKey, verifiesHead, segments.at(-1) ?? 1)
+  const walk = new LogWalk(signer.publicKey, verifiesHead, (segments.at(-1) ?? 1) > 1)
   const last = segments.at(-1)
   if (last === undefined) return { walk, size: 0 }
   const size = await readSegment(directory, last, walk, now, true)

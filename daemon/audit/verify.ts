@@ -25,7 +25,7 @@ export interface Verification {
 /** Reads the whole log and names the first record that is wrong. */
 export async function verifyLog(directory: string, key: KeyObject): Promise<Verification> {
   const segments = await listSegments(directory)
-  const walk = new LogWalk(key, verifiesHead, segments[0] ?? 1)
+  const walk = new LogWalk(key, verifiesHead, (segments[0] ?? 1) > 1)
   let torn = false
   for (const segment of segments)
     for await (const lines of linesOf(directory, segment))

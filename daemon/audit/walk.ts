@@ -10,14 +10,14 @@ export class LogWalk {
   readonly #key: KeyObject
   readonly #verifies: HeadCheck
   #chain: Chain | null = null
-  readonly #isWhole: boolean
+  readonly #mayResume: boolean
   #heads = 0
 
-  /** Only a log whose first segment was removed may begin in the middle. */
-  constructor(key: KeyObject, verifies: HeadCheck, firstSegment: number) {
+  /** Whether the first line may be a head that says where the tree stood: not where the log's first segment is at hand. */
+  constructor(key: KeyObject, verifies: HeadCheck, mayResume: boolean) {
     this.#key = key
     this.#verifies = verifies
-    this.#isWhole = firstSegment <= 1
+    this.#mayResume = mayResume
   }
 
   get next(): number {
@@ -57,7 +57,7 @@ export class LogWalk {
     )
       return 'the tree head is incomplete'
     // A log whose old segments were removed begins with a signed head that says where the tree stood.
-    if (this.#chain === null && !this.#isWhole && record.seq > 0)
+    if (this.#chain === null && this.#mayResume && record.seq > 0)
       this.#chain = resumeAt(size, edge, record.prev)
     const { tree } = this.chain
     if (size !== tree.size || root !== tree.root().toString('hex'))
