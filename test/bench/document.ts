@@ -55,11 +55,12 @@ function missed(report: BenchReport): string[] {
 
 function areaText(name: string, { missing, results, facts, peers }: AreaReport): string[] {
   const head = `## ${name}`
-  if (missing !== null) return [head, `Not measured here: ${missing}.`]
+  const incomplete = missing === null ? [] : [`Not measured here: ${missing}.`]
   const absent = peers.map(({ peer, how }) => `- without ${peer}: ${how}`)
   const numbers = facts.map((fact) => [fact.name, `${shown(fact.value)} ${fact.unit}`])
   return [
     head,
+    ...incomplete,
     ...(absent.length === 0 ? [] : [absent.join('\n')]),
     ...results.map(resultTable),
     ...(numbers.length === 0 ? [] : [table(['', 'value'], numbers)]),
