@@ -33,7 +33,7 @@ export async function limitSpace(layers: string, id: string, profile: Profile): 
       {
         what: 'disk space',
         requested: show(space),
-        granted: `measured now and then, not held by ${type}: ${quota.detail}`,
+        granted: `measured now and then: this ${type} has no project quota (puzzlectl doctor)`,
         full: false,
       },
     ]
