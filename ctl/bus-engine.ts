@@ -85,11 +85,14 @@ export class BusEngine implements Engine {
       const [path, socket, grants] = await this.#manager('Run', [toEntries(asked)])
       const id = String(path).split('/').at(-1) ?? ''
       const client = socket === '' ? null : await SessionClient.open(String(socket), true)
+      const exited = this.#exit(id, watch)
+      // Who does not wait for the end is not told that it could not be heard of.
+      exited.catch(() => undefined)
       return {
         id,
         grants: (grants as unknown[]).map((grant) => fromVariant(grant) as Grant),
         ...streamsOf(client, request.stdio),
-        exited: this.#exit(id, watch),
+        exited,
         resize: (columns, rows) => client?.resize(columns, rows),
         release: () => client?.close(),
       }
@@ -266,14 +269,23 @@ export class BusEngine implements Engine {
   async #exit(id: string, watch: EventWatch): Promise<AgentExit> {
     try {
       for (;;) {
-        const record = await this.show(id)
-        if (record.exit !== null) return record.exit
-        if (isTerminal(record.state))
-          throw new PuzzledError('internal', `Branch ${id} ended without an exit status`)
+        const { exit, state } = await this.#shownOrFinished(id)
+        if (exit !== null) return exit
+        if (isTerminal(state)) throw new PuzzledError('internal', `Branch ${id} ended without an exit status`)
         await watch.next()
       }
     } finally {
       watch.stop()
+    }
+  }
+
+  /** A branch whose agent changed nothing is gone as soon as it has ended; how, the daemon still tells. */
+  async #shownOrFinished(id: string): Promise<Pick<Outcome, 'exit' | 'state'>> {
+    try {
+      return await this.show(id)
+    } catch (error) {
+      if (error instanceof PuzzledError && error.code === 'branch-unknown') return this.finish(id)
+      throw error
     }
   }
 
@@ -340,17 +352,24 @@ const CODES = new Map<string, ErrorCode>(
   Object.entries(ERRORS).map(([code, { bus }]) => [`org.puzzled1.Error.${bus}`, code as ErrorCode]),
 )
 
+const GONE = new Set(['NoReply', 'Disconnected', 'ServiceUnknown', 'NameHasNoOwner', 'Timeout'])
+
 /** Message and hint travel as the first line and the rest. */
 function typedError(error: BusError): PuzzledError {
-  const code = CODES.get(error.busName)
-  if (code === undefined)
-    return new PuzzledError(
-      'bus-gone',
-      `The daemon does not answer as expected: ${error.message} (${error.busName})`,
-      {
-        hint: 'Are puzzlectl and puzzled of the same version? systemctl restart puzzled',
-      },
-    )
   const [message = '', ...hint] = error.message.split('\n')
-  return new PuzzledError(code, message, hint.length === 0 ? {} : { hint: hint.join('\n') })
+  const code = CODES.get(error.busName)
+  if (code !== undefined)
+    return new PuzzledError(code, message, hint.length === 0 ? {} : { hint: hint.join('\n') })
+  const standard = error.busName.replace(/^org\.freedesktop\.DBus\.Error\./, '')
+  if (standard === 'UnknownObject')
+    return new PuzzledError('branch-unknown', message, { hint: 'puzzlectl ls shows all branches.' })
+  if (GONE.has(standard))
+    return new PuzzledError('bus-gone', 'The daemon went away during the call', {
+      hint: 'What it did is on record; once it runs again: puzzlectl ls',
+    })
+  return new PuzzledError(
+    'bus-gone',
+    `The daemon does not answer as expected: ${error.message} (${error.busName})`,
+    { hint: 'Are puzzlectl and puzzled of the same version? systemctl restart puzzled' },
+  )
 }

@@ -91,6 +91,7 @@ async function serveOnBus(
       await readConfig(path)
       await reload()
     },
+    finished: engine.finished,
     sessionDirectory: `${config.runtime_dir}/sessions`,
     denied: (uid, what, why) => {
       metrics.count('puzzled_refused_calls')

@@ -21,12 +21,11 @@ export async function finishBranch(ports: Ports, running: RunningAgents, id: str
 }
 
 /**
- * The same when nobody waits for it. A branch that changed nothing stays until somebody has asked how its agent ended, or
- * looked at what it wrote.
+ * Whether to finish it when nobody waits for it. A branch that changed nothing stays until somebody has asked how its
+ * agent ended, or looked at what it wrote.
  */
-export async function finishUnattended(ports: Ports, running: RunningAgents, id: string): Promise<void> {
+export async function isWorthFinishing(ports: Ports, id: string): Promise<boolean> {
   const record = await ports.store.read(id)
-  if (record.state !== 'stopped') return
-  if (record.afterwards !== 'discard' && isEmpty(await changesetOf(ports, record))) return
-  await finishBranch(ports, running, id)
+  if (record.state !== 'stopped') return false
+  return record.afterwards === 'discard' || !isEmpty(await changesetOf(ports, record))
 }

@@ -32,6 +32,7 @@ import type { PuzzledEvent } from '../contract/events.ts'
 import type { FeatureRow } from '../contract/features.ts'
 import { FEATURE_NAMES } from '../contract/features.ts'
 import type { BudgetKind } from '../contract/profile.ts'
+import { PuzzledError } from '../lib/errors.ts'
 import { KeyLock } from '../lib/key-lock.ts'
 import { approveBranch, rejectBranch } from './approve.ts'
 import { commitBranch } from './commit.ts'
@@ -40,7 +41,8 @@ import { editRequest } from './edit-request.ts'
 import type { EventStream } from './event-stream.ts'
 import { attachToAgent, execInBranch } from './exec.ts'
 import { findCommit } from './find-commit.ts'
-import { finishBranch, finishUnattended } from './finish.ts'
+import { finishBranch, isWorthFinishing } from './finish.ts'
+import { type Finished, FinishedBranches } from './finished.ts'
 import { forkBranch } from './fork.ts'
 import { pickFromBranch } from './pick.ts'
 import type { Ports } from './ports.ts'
@@ -57,6 +59,7 @@ interface Shared {
   ports: Ports
   stream: EventStream
   running: RunningAgents
+  finished: FinishedBranches
   locks: KeyLock<string>
   release: () => Promise<void>
   /** Agents that end now were ended: what they leave is for a person to look at. */
@@ -88,6 +91,7 @@ export class LocalEngine implements Engine {
       stream,
       release,
       running: new RunningAgents(),
+      finished: new FinishedBranches(),
       locks: new KeyLock<string>(),
       ending: false,
     }
@@ -146,10 +150,10 @@ export class LocalEngine implements Engine {
 
   /** What fails here is an event; the branch stays stopped, where everybody can see and finish it. */
   #finishAfter(id: string, exited: Promise<unknown>): void {
-    const { running, ports } = this.#shared
+    const { ports } = this.#shared
     const work = async (): Promise<void> => {
       await exited
-      if (!this.#shared.ending) await this.#on(id, () => finishUnattended(ports, running, id))
+      if (!this.#shared.ending && (await isWorthFinishing(ports, id))) await this.finish(id)
     }
     work().catch((error: unknown) =>
       ports.events.publish({
@@ -162,10 +166,32 @@ export class LocalEngine implements Engine {
   }
 
   async finish(id: string): Promise<Outcome> {
-    const branch = await this.#ports.store.resolve(id)
-    // Not behind the lock: while an agent runs, every other verb must be answered at once.
-    await this.#shared.running.ended(branch)
-    return this.#on(branch, () => finishBranch(this.#ports, this.#shared.running, branch))
+    const { finished, running } = this.#shared
+    const record = await this.#recordOrGone(id)
+    if (!('requester' in record)) return record.outcome
+    return finished.once(record, async (last) => {
+      // Not behind the lock: while an agent runs, every other verb must be answered at once.
+      await running.ended(record.id)
+      const outcome = await this.#on(record.id, () => finishBranch(this.#ports, running, record.id))
+      const before = await last
+      // Nothing has happened since: what was found then is more than what its record tells.
+      return before?.state === outcome.state && before.digest === outcome.digest ? before : outcome
+    })
+  }
+
+  async #recordOrGone(id: string): Promise<BranchRecord | Finished> {
+    try {
+      return await this.show(id)
+    } catch (error) {
+      const gone = this.#shared.finished.find(id)
+      if (gone !== undefined && error instanceof PuzzledError && error.code === 'branch-unknown') return gone
+      throw error
+    }
+  }
+
+  /** Of branches that ended while this process ran, the latest ones. */
+  get finished(): FinishedBranches {
+    return this.#shared.finished
   }
 
   list(): Promise<readonly BranchSummary[]> {

@@ -3,6 +3,7 @@ import { BRANCH } from '../contract/bus.ts'
 import { toEntries, type Variant } from '../contract/bus-values.ts'
 import type { CommandRequest, Engine, QueueAction } from '../contract/engine.ts'
 import { BUDGET_KINDS, type BudgetKind } from '../contract/profile.ts'
+import { unknownBranch } from '../lib/branch-name.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { queueEditOf } from './queue-edit.ts'
 import { commandRequestOf, pickRequestOf } from './requests.ts'
@@ -114,6 +115,24 @@ export function branchObject(
     properties: async () => branchProperties(await read()),
   }
 }
+
+/** A branch that has ended and is no more: how it ended can be asked for, everything else is refused. */
+export const goneObject = (
+  { id, name, uid }: { id: string; name: string | null; uid: number },
+  engineFor: EngineFor,
+): BusObject => ({
+  face: BRANCH,
+  call: async (method, _body, caller) => {
+    if (method === 'Finish') return one(await (await engineFor(caller)).finish(id))
+    throw unknownBranch(id)
+  },
+  properties: async () => ({
+    Id: ['s', id],
+    Name: ['s', name ?? ''],
+    State: ['s', 'discarded'],
+    Requester: ['u', uid],
+  }),
+})
 
 export function branchProperties(record: BranchRecord): Record<string, Variant> {
   return {

@@ -1,6 +1,6 @@
 import { readFile, readlink } from 'node:fs/promises'
 import { fromVariant } from '../contract/bus-values.ts'
-import type { BusConnection } from '../lib/bus-connection.ts'
+import { type BusConnection, BusError } from '../lib/bus-connection.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
 
 export interface Credentials {
@@ -53,9 +53,19 @@ export class CallerBook {
     return asked
   }
 
+  async #credentials(name: string): Promise<[string, unknown][]> {
+    try {
+      const [entries] = await this.#connection.callBus('GetConnectionCredentials', 's', [name])
+      return entries as [string, unknown][]
+    } catch (cause) {
+      if (!(cause instanceof BusError)) throw cause
+      throw new PuzzledError('access-denied', 'The caller is gone', { cause })
+    }
+  }
+
   async #ask(name: string): Promise<Credentials> {
-    const [entries] = await this.#connection.callBus('GetConnectionCredentials', 's', [name])
-    const facts = new Map(entries as [string, unknown][])
+    const entries = await this.#credentials(name)
+    const facts = new Map(entries)
     const number = (key: string): number | null => {
       const value = facts.get(key)
       return value === undefined ? null : Number(fromVariant(value))
@@ -68,8 +78,15 @@ export class CallerBook {
     // A process that is gone cannot be asked any more: what it was stays unknown, and unknown is refused.
     if (status === null || status.uid !== uid)
       throw new PuzzledError('access-denied', 'The calling process is gone')
-    return { uid, pid, gid: status.gid, groups: status.groups, insideBranch: await isInsideBranch(pid) }
+    const groups = groupsAtConnect(facts.get('UnixGroupIDs')) ?? status.groups
+    return { uid, pid, gid: status.gid, groups, insideBranch: await isInsideBranch(pid) }
   }
+}
+
+/** Those of the socket, as the kernel noted them: the process may have become a program with others since. */
+function groupsAtConnect(variant: unknown): readonly number[] | null {
+  const [, values] = (variant ?? []) as [unknown, [unknown]?]
+  return Array.isArray(values?.[0]) ? values[0].map(Number) : null
 }
 
 async function processStatus(pid: number): Promise<{ uid: number; gid: number; groups: number[] } | null> {

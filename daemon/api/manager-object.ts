@@ -5,6 +5,7 @@ import type { AgentSession, Engine, RunRequest } from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
 import { isTerminal } from '../contract/states.ts'
 import { branchNamed } from '../lib/branch-name.ts'
+import { PuzzledError } from '../lib/errors.ts'
 import type { EngineFor } from './branch-object.ts'
 import { createRequestOf, runRequestOf, wantedDescriptors, withDescriptors } from './requests.ts'
 import type { BusObject, Caller } from './server.ts'
@@ -17,6 +18,10 @@ export interface ManagerExtras {
   closeDescriptors(ours: Iterable<number>): void
   /** Offers the session's terminal or pipes to its owner; the path of the socket, or empty. */
   offer(session: AgentSession, owner: number, terminal: boolean): Promise<string>
+  /** The agent's branch is finished when it has ended, also when its caller has gone meanwhile. */
+  finishWhenOver(engine: Engine, session: AgentSession): void
+  /** Branches that are gone and of whose end can still be told. */
+  finished(): readonly { readonly id: string; readonly name: string | null; readonly uid: number }[]
   reload(): Promise<void>
   /** Whether this caller may see the branches of that uid. */
   sight(caller: Caller): Promise<(uid: number) => boolean>
@@ -53,7 +58,7 @@ async function callManager(
       return [(await engine.list()).filter(({ uid }) => sees(uid)).map((branch) => toEntries(branch))]
     }
     case 'GetBranch':
-      return [branchPath(await visibleBranch(engine, await extras.sight(caller), String(body[0])))]
+      return [branchPath(await visibleBranch(engine, extras, await extras.sight(caller), String(body[0])))]
     case 'Revert':
       return [toEntries(await engine.revert(String(body[0])))]
     case 'Events':
@@ -71,11 +76,22 @@ async function callManager(
 }
 
 /** Among those that the caller may see: an ambiguous name must not betray the ids of others. */
-async function visibleBranch(engine: Engine, sees: (uid: number) => boolean, text: string): Promise<string> {
-  return branchNamed(
-    text,
-    (await engine.list()).filter(({ uid }) => sees(uid)),
-  )
+async function visibleBranch(
+  engine: Engine,
+  extras: ManagerExtras,
+  sees: (uid: number) => boolean,
+  text: string,
+): Promise<string> {
+  const mine = (await engine.list()).filter(({ uid }) => sees(uid))
+  try {
+    return branchNamed(text, mine)
+  } catch (error) {
+    if (!(error instanceof PuzzledError) || error.code !== 'branch-unknown') throw error
+    return branchNamed(
+      text,
+      extras.finished().filter(({ uid }) => sees(uid)),
+    )
+  }
 }
 
 /** No uid of anybody: whose a branch was that is gone is not known any more, so only who may see all of them hears of it. */
@@ -99,6 +115,7 @@ async function startRun(
   const ours = await extras.takeDescriptors(caller, wantedDescriptors(request.stdio))
   try {
     const session = await engine.run({ ...request, stdio: withDescriptors(request.stdio, ours) })
+    if (request.unattended !== true) extras.finishWhenOver(engine, session)
     const socket = await extras.offer(session, request.requester.uid, request.stdio.kind === 'pty')
     return [branchPath(session.id), socket, session.grants.map(toVariant)]
   } finally {

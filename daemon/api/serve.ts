@@ -22,6 +22,7 @@ import {
   branchObject,
   branchProperties,
   type EngineFor,
+  goneObject,
   selectionOf,
 } from './branch-object.ts'
 import { CallerBook, type Credentials } from './credentials.ts'
@@ -40,6 +41,8 @@ export interface ServeOptions {
   takeDescriptors(pid: number, uid: number, wanted: readonly number[]): Map<number, number>
   closeDescriptors(ours: Iterable<number>): void
   reload(): Promise<void>
+  /** Branches that ended lately, also those that are gone. */
+  finished: { find(id: string): Gone | undefined; all(): readonly Gone[] }
   /** Where terminals of agents are offered. */
   sessionDirectory: string
   /** Denied calls are put on record. */
@@ -47,6 +50,8 @@ export interface ServeOptions {
   /** Hears of defects, and of what nobody else can be told. */
   report(error: unknown): void
 }
+
+type Gone = { readonly id: string; readonly name: string | null; readonly uid: number }
 
 const ROOT: Requester = { uid: 0, gid: 0, groups: [0], name: 'root' }
 
@@ -100,7 +105,9 @@ export class BusService {
         if (path === MANAGER_PATH) return manager
         if (!path.startsWith(BRANCH_PREFIX)) return undefined
         const id = path.slice(BRANCH_PREFIX.length)
-        if (!isBranchId(id) || !(await this.#exists(id))) return undefined
+        if (!isBranchId(id)) return undefined
+        const gone = this.#options.finished.find(id)
+        if (!(await this.#exists(id))) return gone && goneObject(gone, this.#engineFor)
         return branchObject(id, this.#engineFor, extras, () => this.#root.show(id))
       },
       paths: async () => (await this.#root.list()).map((branch) => branchPath(branch.id)),
@@ -159,6 +166,14 @@ export class BusService {
       },
       closeDescriptors: (ours) => this.#options.closeDescriptors(ours),
       offer: (session, owner, terminal) => this.#sessions.offerAgent(session, owner, terminal),
+      finishWhenOver: (engine, session) => {
+        const finish = async (): Promise<void> => {
+          // A daemon that stops ends its agents; what they were asked to do then is a person's to say.
+          if (!this.#stop.signal.aborted) await engine.finish(session.id)
+        }
+        session.exited.then(finish).catch(this.#options.report)
+      },
+      finished: () => this.#options.finished.all(),
       reload: () => this.#options.reload(),
       sight: async (caller) => {
         const credentials = await this.#callers.of(caller.name)
@@ -198,14 +213,20 @@ export class BusService {
    */
   async #announce(): Promise<void> {
     for await (const event of this.#root.events({ branch: null }, this.#stop.signal)) {
-      const record = (await this.#recordOf(event.branch)) ?? this.#seen.get(event.branch)
-      if (record === undefined) continue
-      this.#seen.set(event.branch, record)
-      if (event.kind === 'state' && isTerminal(event.to)) this.#seen.delete(event.branch)
-      const groups = await this.#options.groups()
-      for (const [to, credentials] of await this.#callers.known())
-        if (maySee(credentials, groups, record.requester.uid)) this.#tell(to, event, record)
+      // One branch whose record is damaged must not make the daemon silent about all others.
+      await this.#announceOne(event).catch(this.#options.report)
     }
+  }
+
+  async #announceOne(event: PuzzledEvent): Promise<void> {
+    const record = (await this.#recordOf(event.branch)) ?? this.#seen.get(event.branch)
+    if (record === undefined) return
+    if (isTerminal(record.state) || (event.kind === 'state' && isTerminal(event.to)))
+      this.#seen.delete(event.branch)
+    else this.#seen.set(event.branch, record)
+    const groups = await this.#options.groups()
+    for (const [to, credentials] of await this.#callers.known())
+      if (maySee(credentials, groups, record.requester.uid)) this.#tell(to, event, record)
   }
 
   /** Null for a branch that was removed meanwhile: nobody is left who could look at it. */

@@ -1,0 +1,64 @@
+import { beforeEach, expect, it } from 'vitest'
+import { type FakeWorld, fakeWorld, REQUESTER } from '../../test/fakes/ports.ts'
+import type { AgentSession } from '../contract/engine.ts'
+import { EventStream } from './event-stream.ts'
+import { LocalEngine } from './local-engine.ts'
+
+let world: FakeWorld
+let engine: LocalEngine
+beforeEach(() => {
+  world = fakeWorld()
+  world.holdAgent = true
+  engine = LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)
+})
+
+const start = (): Promise<AgentSession> =>
+  engine.run({
+    ...{ bases: ['/base'], profile: 'fixture', name: 'work', afterwards: 'gate', cwd: '/base' },
+    ...{ command: ['true'], requester: REQUESTER, budgets: {}, environment: {}, setEnvironment: {} },
+    stdio: { kind: 'pipes' },
+  })
+const moves = (to: string): number => world.log.filter((line) => line === `move ${to}`).length
+
+it('all who wait for one end hear the same, and it is done once', async () => {
+  const { id } = await start()
+  const waiting = [engine.finish(id), engine.finish(id), engine.finish(id)]
+  world.endAgent?.()
+  const [first, ...others] = await Promise.all(waiting)
+  expect(first).toMatchObject({ state: 'committed', totals: { files: 1 } })
+  expect(others).toEqual([first, first])
+  expect(moves('committing')).toBe(1)
+  // And who comes late, as long as nothing else has happened.
+  expect(await engine.finish(id)).toEqual(first)
+})
+
+it('a verb on a branch that somebody waits for is answered at once', async () => {
+  const { id } = await start()
+  const waiting = engine.finish(id)
+  for (const verb of [engine.review(id), engine.commit(id), engine.approve(id, decision)])
+    await expect(verb).rejects.toMatchObject({ code: 'wrong-state' })
+  world.endAgent?.()
+  await waiting
+})
+
+it('a branch that changed nothing is gone, and how its agent ended can still be asked', async () => {
+  world.changes = []
+  world.exit = { ...world.exit, code: 3 }
+  const { id } = await start()
+  world.endAgent?.()
+  expect(await engine.finish(id)).toMatchObject({ state: 'discarded', exit: { code: 3 } })
+  world.records.delete(id)
+  expect(await engine.finish(id)).toMatchObject({ state: 'discarded', exit: { code: 3 } })
+  await expect(engine.show(id)).rejects.toMatchObject({ code: 'branch-unknown' })
+})
+
+it('what happened since counts more than how it ended', async () => {
+  world.verdict = 'hold'
+  const { id } = await start()
+  world.endAgent?.()
+  expect(await engine.finish(id)).toMatchObject({ state: 'held' })
+  await engine.approve(id, decision)
+  expect(await engine.finish(id)).toMatchObject({ state: 'committed' })
+})
+
+const decision = { by: { ...REQUESTER, uid: 1 }, digest: null, selection: null, why: '' }
