@@ -40,7 +40,7 @@ export interface OpenedEngine {
   audit: Auditor['record']
   metrics: Registry
   /** Reads policies again: all of them, or none. */
-  reload(): Promise<void>
+  reload(next: Config): Promise<void>
   release(): Promise<void>
 }
 
@@ -88,6 +88,7 @@ async function construct(
   const directory = await openStoreDirectory(config.state_dir, nodeFiles)
   undo.push('unlock the store', () => directory.close())
   const root = directory.path
+  const live = { ...config }
   const stream = new EventStream()
   const metrics = new Registry()
   const { events, denials, journal, complain } = openListeners(stream, metrics, (id) => files.directory(id))
@@ -128,7 +129,7 @@ async function construct(
     features: (names) => probe(root, names),
     clock: { now },
     retry: (record) => retryCommit(files, committer, record),
-    collect: () => collect(committer, config),
+    collect: () => collect(committer, live),
   }
   const ports = measuring(plain, metrics)
   const engine = LocalEngine.over(ports, stream, requester, () => undo.unwind())
@@ -137,7 +138,9 @@ async function construct(
   if (canAsk) void resumed.then(() => files.forget())
   else await resumed
   readBeforeText(metrics, engine, network)
-  return { engine, recovery, reload: () => policy.reload(), audit: ports.audit.record, metrics }
+  const reload = (next: Config): Promise<void> =>
+    policy.reload().then(() => void Object.assign(live, next))
+  return { engine, recovery, reload, audit: ports.audit.record, metrics }
 }
 
 /** A start reads every record, some of it several times: what was read is kept until the daemon serves. */

@@ -2,7 +2,9 @@ import { closeSync, statSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Groups } from './api/authorize.ts'
+import { RefusalLog } from './api/refusals.ts'
 import { BusService } from './api/serve.ts'
+import { checkConfig, refuseFixedChanges } from './check-config.ts'
 import { exitStatusOf } from './contract/errors.ts'
 import { type OpenedEngine, openEngine } from './embedded.ts'
 import { notifyManager } from './kernel/notify.ts'
@@ -10,6 +12,7 @@ import { pidfdGetfd, pidfdOpen } from './kernel/pidfd.ts'
 import { BusConnection, SYSTEM_BUS } from './lib/bus-connection.ts'
 import { CONFIG_PATH, type Config, METRICS_SOCKET, readConfig } from './lib/config.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
+import { KeyLock } from './lib/key-lock.ts'
 import { serveMetrics } from './process-metrics.ts'
 
 const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
@@ -31,8 +34,11 @@ async function main(argv: readonly string[]): Promise<number> {
   )
   if (at < 0 ? argv.some((word) => word !== '--check-config') : unknown.length > 0)
     throw new PuzzledError('usage', `Unknown argument: ${argv.join(' ')}`, { hint: USAGE.trim() })
+  if (argv.includes('--check-config')) {
+    await checkConfig(path)
+    return say(`${path}: ok, and so are profiles and policies\n`)
+  }
   const config = await readConfig(path)
-  if (argv.includes('--check-config')) return say(`${path}: ok\n`)
   await serve(config, path)
   return 0
 }
@@ -75,27 +81,32 @@ async function serveOnBus(
   config: Config,
   path: string,
 ): Promise<void> {
+  const live = { ...config }
+  const refusals = new RefusalLog((facts) => void audit('denied', '', { ...facts }).catch(complain))
+  const reloadAll = serially(async () => {
+    const next = await readConfig(path)
+    refuseFixedChanges(live, next)
+    await reload(next)
+    Object.assign(live, next)
+  })
   const connection = await BusConnection.connect(
     config.bus === 'system' ? undefined : (process.env.DBUS_SESSION_BUS_ADDRESS ?? SYSTEM_BUS),
   )
   const service = new BusService(connection, {
     version: VERSION,
     engineFor: (requester) => engine.as(requester),
-    groups: () => groupsOf(config),
+    groups: () => groupsOf(live),
     nameOf: userName,
     takeDescriptors,
     closeDescriptors: (ours) => {
       for (const fd of ours) closeSync(fd)
     },
-    reload: async () => {
-      await readConfig(path)
-      await reload()
-    },
+    reload: reloadAll,
     finished: engine.finished,
     sessionDirectory: `${config.runtime_dir}/sessions`,
     denied: (uid, what, why) => {
       metrics.count('puzzled_refused_calls')
-      audit('denied', '', { uid, what, why }).catch(complain)
+      refusals.add({ uid, what, why })
     },
     report: complain,
   })
@@ -105,12 +116,7 @@ async function serveOnBus(
     )
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(null))
   })
-  process.on('SIGHUP', () => {
-    notifyManager('RELOADING=1')
-    readConfig(path)
-      .then(reload)
-      .then(() => notifyManager('READY=1'), complain)
-  })
+  process.on('SIGHUP', () => void reloadBySignal(reloadAll))
   try {
     await service.start()
     notifyManager(`READY=1\nSTATUS=Serving`)
@@ -121,7 +127,26 @@ async function serveOnBus(
     if (cause !== null) throw cause
   } finally {
     await service.stop()
+    refusals.flush()
   }
+}
+
+/** The manager waits for READY whatever came of it; what is wrong stands in its status and in the journal. */
+async function reloadBySignal(reloadAll: () => Promise<void>): Promise<void> {
+  notifyManager('RELOADING=1')
+  try {
+    await reloadAll()
+    notifyManager('READY=1\nSTATUS=Serving')
+  } catch (error) {
+    complain(error)
+    notifyManager('READY=1\nSTATUS=The reload was refused; what was in force stays in force')
+  }
+}
+
+/** One after the other: two reloads at once could put half of each in force. */
+function serially(work: () => Promise<void>): () => Promise<void> {
+  const lock = new KeyLock<string>()
+  return () => lock.run('', work)
 }
 
 /** Half the interval that the manager allows; a blocked event loop therefore misses it. */

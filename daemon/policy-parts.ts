@@ -50,9 +50,8 @@ export class PolicyParts {
 
   /** Reads policies again: all of them, or none. */
   async reload(): Promise<void> {
-    const { gate, judge } = await this.load()
-    await gate.reload()
-    await judge.reload()
+    const { reloadPolicies } = await import('./policy/reload.ts')
+    await reloadPolicies(await this.load())
   }
 
   async close(): Promise<void> {

@@ -29,6 +29,12 @@ export class ActionJudge {
 
   /** Reads the file anew. On an error what was in force stays in force, and the error is thrown. */
   async reload(): Promise<void> {
+    const apply = await this.prepare()
+    apply()
+  }
+
+  /** The same in two steps: nothing is in force before what is returned is called. */
+  async prepare(): Promise<() => void> {
     let text: string
     try {
       text = await readFile(this.#file, 'utf8')
@@ -41,13 +47,17 @@ export class ActionJudge {
             cause: error,
           },
         )
-      this.#loaded = null
-      this.#state = 'absent'
-      return
+      return () => {
+        this.#loaded = null
+        this.#state = 'absent'
+      }
     }
     const policy = parseActionPolicy(text, this.#file)
-    this.#loaded = { policy, sha256: createHash('sha256').update(text).digest('hex') }
-    this.#state = 'loaded'
+    const sha256 = createHash('sha256').update(text).digest('hex')
+    return () => {
+      this.#loaded = { policy, sha256 }
+      this.#state = 'loaded'
+    }
   }
 
   /** For the gate's `judge`. The file's digest takes part in the policy version: a changed file voids approvals. */

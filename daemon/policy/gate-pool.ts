@@ -6,6 +6,8 @@ import { PAGE_BYTES } from './webassembly.ts'
 
 export interface PoolLimits {
   workers: number
+  /** A thread holds some 40 MB: after so long without work it is ended, and started again for the next. */
+  idleMs: number
   /** For one evaluation or one batch of contents; the thread is ended when it is late. */
   timeoutMs: number
   /** Maximum of a policy's WebAssembly memory. */
@@ -17,7 +19,8 @@ export interface PoolLimits {
 }
 
 export const POOL_LIMITS: PoolLimits = {
-  workers: 2,
+  workers: 1,
+  idleMs: 60_000,
   timeoutMs: 30_000,
   memoryBytes: 512 * 1024 * 1024,
   heapBytes: 512 * 1024 * 1024,
@@ -56,6 +59,7 @@ export class GatePool {
   #closed = false
   /** Threads that died before they were ready, in a row: a set that cannot start is not started for ever. */
   #stillborn = 0
+  #idle: NodeJS.Timeout | null = null
 
   private constructor(policies: readonly LoadedPolicy[], limits: PoolLimits) {
     this.#policies = policies
@@ -72,6 +76,10 @@ export class GatePool {
       throw error
     }
     return pool
+  }
+
+  get threads(): number {
+    return this.#slots.size
   }
 
   /** One result per policy, in order. Rejects when no thread came to an end with it. */
@@ -93,6 +101,7 @@ export class GatePool {
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#rest(false)
     for (const job of this.#waiting.splice(0)) job.reject(new Error('the policies were unloaded'))
     await Promise.all([...this.#slots].map(({ worker }) => worker.terminate()))
   }
@@ -103,6 +112,7 @@ export class GatePool {
       else if (this.#waiting.length >= this.#limits.queue)
         reject(new Error('too many evaluations are waiting'))
       else {
+        this.#rest(false)
         this.#waiting.push({ request, transfer, resolve, reject })
         this.#replenish()
         this.#dispatch()
@@ -146,6 +156,20 @@ export class GatePool {
     slot.worker.unref()
     job?.resolve(reply)
     this.#dispatch()
+    this.#rest([...this.#slots].every(({ job }) => job === null))
+  }
+
+  /** Counts down to the end of all threads, or stops counting. */
+  #rest(idle: boolean): void {
+    if (this.#idle !== null) clearTimeout(this.#idle)
+    this.#idle = idle ? setTimeout(() => this.#endThreads(), this.#limits.idleMs).unref() : null
+  }
+
+  #endThreads(): void {
+    for (const slot of this.#slots) {
+      slot.state = 'ending'
+      void slot.worker.terminate()
+    }
   }
 
   #replenish(): void {
@@ -194,7 +218,7 @@ export class GatePool {
         this.#fail(slot, new Error(`the policy worker ended with ${code}`))
         if (slot.state === 'starting') this.#stillborn++
         reject(cause)
-        if (!this.#closed && this.#stillborn < 3) this.#replenish()
+        if (!this.#closed && this.#stillborn < 3 && this.#waiting.length > 0) this.#replenish()
       })
     })
   }

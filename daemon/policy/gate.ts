@@ -33,6 +33,12 @@ export interface GateOptions {
   record?: (decision: GateDecision) => Promise<void>
 }
 
+/** A set of policies that works and decides nothing yet. */
+export interface Prepared {
+  apply(): Promise<readonly { name: string; sha256: string }[]>
+  abandon(): Promise<void>
+}
+
 /** A set stays until the last evaluation that began with it has ended, also when a newer one is in force. */
 interface LoadedSet {
   policies: readonly LoadedPolicy[]
@@ -71,12 +77,22 @@ export class PolicyGate {
    * anything. On an error the old set stays in force and the error is thrown.
    */
   async reload(): Promise<readonly { name: string; sha256: string }[]> {
+    return (await this.prepare()).apply()
+  }
+
+  /** The same in two steps, for a reload that has more to try: nothing is in force before `apply`. */
+  async prepare(): Promise<Prepared> {
     const next = await this.#load()
-    const before = this.#set
-    this.#set = Promise.resolve(next)
-    const old = await before?.catch(() => null)
-    if (old) await retire(old)
-    return next.policies.map(({ name, sha256 }) => ({ name, sha256 }))
+    return {
+      apply: async () => {
+        const before = this.#set
+        this.#set = Promise.resolve(next)
+        const old = await before?.catch(() => null)
+        if (old) await retire(old)
+        return next.policies.map(({ name, sha256 }) => ({ name, sha256 }))
+      },
+      abandon: () => next.pool.close(),
+    }
   }
 
   async evaluate(record: BranchRecord, changeset: Changeset): Promise<Verdict> {
