@@ -89,8 +89,7 @@ async function construct(
   undo.push('unlock the store', () => directory.close())
   const root = directory.path
   const live = { ...config }
-  const stream = new EventStream()
-  const metrics = new Registry()
+  const [stream, metrics] = [new EventStream(), new Registry()]
   const { events, denials, journal, complain } = openListeners(stream, metrics, (id) => files.directory(id))
   undo.push('hand the last records to the journal', () => journal?.flush())
   // A command has no time to remove what was discarded: that is left to `gc`.
@@ -138,9 +137,7 @@ async function construct(
   if (canAsk) void resumed.then(() => files.forget())
   else await resumed
   readBeforeText(metrics, engine, network)
-  const reload = (next: Config): Promise<void> =>
-    policy.reload().then(() => void Object.assign(live, next))
-  return { engine, recovery, reload, audit: ports.audit.record, metrics }
+  return { engine, recovery, reload: reloading(policy, live), audit: ports.audit.record, metrics }
 }
 
 /** A start reads every record, some of it several times: what was read is kept until the daemon serves. */
@@ -151,6 +148,14 @@ function branchStore(root: string, canAsk: boolean, emptyTrash: (() => void) | u
 }
 
 /** The files of a program may be replaced by an upgrade while it runs: a daemon has read all of them before it serves. */
+/** What can change while it runs is taken over when everything else was found good. */
+const reloading =
+  (policy: PolicyParts, live: Config) =>
+  async (next: Config): Promise<void> => {
+    await policy.reload()
+    Object.assign(live, next)
+  }
+
 const loadEverything = async (policy: PolicyParts): Promise<void> => {
   await Promise.all([policy.load(), loadClient()])
 }

@@ -1,14 +1,7 @@
 import type { BusAction } from '../contract/bus.ts'
-import { type BusConnection, BusError } from '../lib/bus-connection.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import type { Credentials } from './credentials.ts'
-
-/** Answers of polkit that mean that it does not run; everything else it says is final. */
-const NO_POLKIT = new Set([
-  'org.freedesktop.DBus.Error.ServiceUnknown',
-  'org.freedesktop.DBus.Error.NameHasNoOwner',
-  'org.freedesktop.DBus.Error.Spawn.ServiceNotFound',
-])
+import type { PolkitAnswer } from './polkit.ts'
 
 export interface Groups {
   /** gid of `puzzled`: may run and manage own branches. Null when there is no such group. */
@@ -33,25 +26,32 @@ export const maySee = (credentials: Credentials, groups: Groups, owner: number):
   !credentials.insideBranch &&
   (credentials.uid === 0 || ownershipAllows(credentials, groups, { action: 'look', owner }))
 
+/** Asks polkit about an action of this caller; null when no polkit runs. */
+export type AskPolkit = (action: BusAction) => Promise<PolkitAnswer | null>
+
 /**
  * Whether this caller may do this. A process inside a branch may do nothing at all, whoever its uid is: that is the
  * agent trying to reach the one that judges it.
  */
 export async function authorize(
-  connection: BusConnection,
-  caller: { name: string; credentials: Credentials },
+  credentials: Credentials,
   groups: Groups,
   question: Question,
+  askPolkit: AskPolkit,
 ): Promise<void> {
-  const { credentials } = caller
+  const { action } = question
   refuseInside(credentials)
   if (credentials.uid === 0) return
   if (!ownershipAllows(credentials, groups, question)) throw denied('The branch belongs to somebody else')
   // Looking at what is one's own needs no further right.
-  if (question.action === 'look') return
-  const polkit = await askPolkit(connection, caller.name, question.action)
-  const allowed = polkit ?? groupAllows(credentials, groups, question.action)
-  if (!allowed) throw denied(`uid ${credentials.uid} may not ${question.action}`, question.action)
+  if (action === 'look') return
+  const answer = await askPolkit(action)
+  if (answer === 'challenge')
+    throw new PuzzledError('access-denied', `uid ${credentials.uid} has to prove who they are to ${action}`, {
+      hint: 'Run it where polkit can ask for a password: at a terminal, with pkttyagent running.',
+    })
+  const allowed = answer === null ? groupAllows(credentials, groups, action) : answer === 'allowed'
+  if (!allowed) throw denied(`uid ${credentials.uid} may not ${action}`, answer === null ? action : undefined)
 }
 
 function ownershipAllows(credentials: Credentials, groups: Groups, { action, owner }: Question): boolean {
@@ -66,28 +66,6 @@ function groupAllows(credentials: Credentials, groups: Groups, action: BusAction
 
 const isMember = ({ gid, groups }: Credentials, group: number | null): boolean =>
   group !== null && (gid === group || groups.includes(group))
-
-/** Null when no polkit runs. Interaction is allowed: a person at a terminal may be asked for a password. */
-async function askPolkit(
-  connection: BusConnection,
-  name: string,
-  action: BusAction,
-): Promise<boolean | null> {
-  try {
-    const [result] = await connection.call({
-      destination: 'org.freedesktop.PolicyKit1',
-      path: '/org/freedesktop/PolicyKit1/Authority',
-      interface: 'org.freedesktop.PolicyKit1.Authority',
-      member: 'CheckAuthorization',
-      signature: '(sa{sv})sa{ss}us',
-      body: [['system-bus-name', [['name', ['s', name]]]], `org.puzzled1.${action}`, [], 1, ''],
-    })
-    return (result as [boolean])[0] === true
-  } catch (error) {
-    if (error instanceof BusError && NO_POLKIT.has(error.busName)) return null
-    throw error
-  }
-}
 
 const denied = (message: string, action?: BusAction): PuzzledError => {
   const group = action === 'manage' ? 'puzzled' : action === 'approve' ? 'puzzled-reviewers' : null

@@ -5,6 +5,7 @@ import {
   BRANCH_INTERFACE,
   BRANCH_PREFIX,
   BUS_NAME,
+  type BusAction,
   branchPath,
   MANAGER_INTERFACE,
   MANAGER_PATH,
@@ -28,6 +29,7 @@ import {
 import { CallerBook, type Credentials } from './credentials.ts'
 import { FloodGate } from './flood.ts'
 import { type ManagerExtras, managerObject } from './manager-object.ts'
+import { Polkit } from './polkit.ts'
 import { wantedDescriptors, withDescriptors } from './requests.ts'
 import { BusServer, type Caller, type Guard, type ObjectTree } from './server.ts'
 import { Sessions } from './sessions.ts'
@@ -41,6 +43,8 @@ export interface ServeOptions {
   takeDescriptors(pid: number, uid: number, wanted: readonly number[]): Map<number, number>
   closeDescriptors(ours: Iterable<number>): void
   reload(): Promise<void>
+  /** How long polkit may take to ask a person, in milliseconds. */
+  polkitPatience?: number
   /** Branches that ended lately, also those that are gone. */
   finished: { find(id: string): Gone | undefined; all(): readonly Gone[] }
   /** Where terminals of agents are offered. */
@@ -60,6 +64,7 @@ export class BusService {
   readonly #connection: BusConnection
   readonly #options: ServeOptions
   readonly #callers: CallerBook
+  readonly #polkit: Polkit
   readonly #flood = new FloodGate(() => Date.now())
   readonly #sessions: Sessions
   readonly #server: BusServer
@@ -72,6 +77,7 @@ export class BusService {
     this.#connection = connection
     this.#options = options
     this.#callers = new CallerBook(connection, (name) => this.#flood.forget(name))
+    this.#polkit = new Polkit(connection, options.polkitPatience)
     this.#root = options.engineFor(ROOT)
     this.#sessions = new Sessions(options.sessionDirectory, options.report)
     const machineId = async (): Promise<string> => (await readFile('/etc/machine-id', 'utf8')).trim()
@@ -129,8 +135,8 @@ export class BusService {
     admit: (caller, object, method, { action }) =>
       this.#onRecord(caller, `${object.face.name}.${method}`, async (credentials) => {
         const owner = object.face === BRANCH ? await ownerOf(object) : null
-        const asks = { name: caller.name, credentials }
-        await authorize(this.#connection, asks, await this.#options.groups(), { action, owner })
+        const ask = (about: BusAction) => this.#polkit.check(caller, about)
+        await authorize(credentials, await this.#options.groups(), { action, owner }, ask)
       }),
   }
 

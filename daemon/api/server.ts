@@ -24,6 +24,8 @@ export interface BusObject {
 export interface Caller {
   /** Unique bus name. */
   name: string
+  /** Said with the call: a person may be asked for a password now. */
+  interactive?: boolean
 }
 
 export interface Guard {
@@ -321,7 +323,12 @@ function checkSignature({ member = '', path, signature = '' }: BusMessage, expec
     throw new NoSuch('InvalidArgs', `${member} takes "${expected}", not "${signature}"`)
 }
 
-const callerOf = (message: BusMessage): Caller => ({ name: message.sender ?? '' })
+const INTERACTIVE = 4
+
+const callerOf = ({ sender = '', flags = 0 }: BusMessage): Caller => ({
+  name: sender,
+  interactive: (flags & INTERACTIVE) !== 0,
+})
 
 class NoSuch extends Error {
   readonly kind: string

@@ -29,6 +29,10 @@ describe('an answer', () => {
       bus.answer(message, 's', ['right'], ':1.7')
     }
     expect(await connection.call(call)).toEqual(['right'])
+    const errorName = 'org.freedesktop.DBus.Error.NoReply'
+    bus.onCall = ({ serial }) =>
+      bus.send({ type: 3, replySerial: serial, sender: 'org.freedesktop.DBus', errorName })
+    await expect(connection.call(call)).rejects.toMatchObject({ busName: errorName })
   })
 
   it('that cannot be read fails its call and no other', async () => {

@@ -198,7 +198,7 @@ export class BusConnection {
   #settle(message: BusMessage): void {
     const pending = this.#pending.get(message.replySerial ?? 0)
     // Whoever we have called could answer for somebody else: what the bus or one connection was asked, it answers itself.
-    if (pending === undefined || !mayAnswer(pending.call.destination, message.sender)) return
+    if (pending === undefined || !mayAnswer(pending.call.destination, message)) return
     this.#pending.delete(message.replySerial ?? 0)
     try {
       const body = message.body ?? []
@@ -226,8 +226,11 @@ export class BusConnection {
 const isOneWay = ({ flags = 0 }: BusMessage): boolean => (flags & NO_REPLY) !== 0
 
 /** A well-known name stands for a connection that we do not know; the bus lets only that one answer. */
-const mayAnswer = (destination: string, sender: string | undefined): boolean =>
-  (destination !== BUS && !destination.startsWith(':')) || sender === destination
+const mayAnswer = (destination: string, { sender, type }: BusMessage): boolean =>
+  (destination !== BUS && !destination.startsWith(':')) ||
+  sender === destination ||
+  // For who can answer no more, the bus does.
+  (type === ERROR && sender === BUS)
 
 const goneError = (call: BusCall, cause: Error): PuzzledError =>
   new PuzzledError('bus-gone', `The message bus went away during ${call.interface}.${call.member}`, {

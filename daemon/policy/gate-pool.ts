@@ -27,6 +27,9 @@ export const POOL_LIMITS: PoolLimits = {
   queue: 256,
 }
 
+/** On a busy machine a thread takes seconds to be there; what it does is judged by its own limit. */
+const STARTUP_MS = 20_000
+
 type Answer = Exclude<GateReply, { kind: 'ready' }>
 
 interface Job {
@@ -197,7 +200,7 @@ export class GatePool {
     const slot: Slot = { worker, job: null, timer: null, state: 'starting' }
     this.#slots.add(slot)
     return new Promise((resolve, reject) => {
-      const startup = setTimeout(() => void worker.terminate(), Math.max(this.#limits.timeoutMs, 2_000))
+      const startup = setTimeout(() => void worker.terminate(), Math.max(this.#limits.timeoutMs, STARTUP_MS))
       let cause = new Error('the policy worker ended before it was ready')
       worker.on('message', (message: GateReply) => {
         if (message.kind !== 'ready') return this.#answer(slot, message)
