@@ -28,6 +28,14 @@ export function bannerText(outcome: Outcome, paint: Paint): string {
   return `${summaryText(outcome, paint)}${next === '' ? '' : `  ${paint.dim('next:')} ${next}\n`}`
 }
 
+/** What a revert has done; its outcome names the commit that was taken back where others name their branch. */
+export function revertText({ branch, totals: { files }, commit, warnings }: Outcome, paint: Paint): string {
+  const what = `${files} path${files === 1 ? '' : 's'} as before`
+  const head = `${paint.bold('puzzled:')} commit ${branch} taken back: ${what}; ${paint.green(`committed as ${commit}`)}`
+  const lines = [head, ...warningLines(warnings, paint)]
+  return `${lines.join('\n')}\n  ${paint.dim('next:')} puzzlectl revert ${commit} brings it again\n`
+}
+
 /** The same without what to type next. */
 export function summaryText(outcome: Outcome, paint: Paint): string {
   const id = bannerId(outcome)
@@ -36,13 +44,17 @@ export function summaryText(outcome: Outcome, paint: Paint): string {
   const changes = known ? `${changesText(outcome)}; ` : ''
   const head = `${paint.bold('puzzled:')} branch ${id}: ${changes}${verdictText(outcome, paint)}`
   const lines = [head]
-  for (const { path, message } of outcome.warnings.slice(0, 5))
-    lines.push(`  ${paint.yellow('warning')} ${visibleLine(path)}: ${visibleLine(message)}`)
+  lines.push(...warningLines(outcome.warnings, paint))
   for (const { path, message } of outcome.conflicts.slice(0, 5))
     lines.push(`  ${paint.red('conflict')} ${visibleLine(path)}: ${visibleLine(message)}`)
   for (const line of findingLines(outcome, paint)) lines.push(line)
   return `${lines.join('\n')}\n`
 }
+
+const warningLines = (warnings: Outcome['warnings'], paint: Paint): string[] =>
+  warnings
+    .slice(0, 5)
+    .map(({ path, message }) => `  ${paint.yellow('warning')} ${visibleLine(path)}: ${visibleLine(message)}`)
 
 function verdictText(outcome: Outcome, paint: Paint): string {
   if (outcome.state === 'committed') return paint.green(`committed as ${outcome.commit ?? '?'}`)
