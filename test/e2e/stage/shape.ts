@@ -4,6 +4,7 @@
 const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME'],
   [/\bcommitted as c\w+/g, 'committed as COMMIT'],
+  [/\bcommit c\w{11}\b/g, 'commit COMMIT'],
   [/\brevert c\w+/g, 'revert COMMIT'],
   [/\b[0-9a-f]{64}\b/g, 'DIGEST'],
   [/\b[0-9a-f]{7,40}\b/g, 'HASH'],
