@@ -6,6 +6,7 @@ import { LocalEngine } from './agent/local-engine.ts'
 import { measuring } from './agent/measure.ts'
 import type { Auditor, Budgeting, Ports, RunningAgent } from './agent/ports.ts'
 import { AuditLog } from './audit/log.ts'
+import { archiveOld } from './audit/prune.ts'
 import { ownThreads, sameThread, WorkerCommitter } from './branch/committer.ts'
 import { LayerDiffer } from './branch/diff.ts'
 import { FileOutputLogs } from './branch/output-log.ts'
@@ -128,7 +129,7 @@ async function construct(
     features: (names) => probe(root, names),
     clock: { now },
     retry: (record) => retryCommit(files, committer, record),
-    collect: () => collect(committer, live),
+    collect: () => collect(root, committer, live),
   }
   const ports = measuring(plain, metrics)
   const engine = LocalEngine.over(ports, stream, requester, () => undo.unwind())
@@ -335,12 +336,26 @@ async function probe(root: string, names?: readonly FeatureName[]): Promise<Part
   })
 }
 
-async function collect(committer: WorkerCommitter, { retention }: Config): Promise<CollectResult> {
+async function collect(
+  root: string,
+  committer: WorkerCommitter,
+  { retention, audit }: Config,
+): Promise<CollectResult> {
   const kept = await committer.collect({
     count: retention.commits,
     ageMs: retention.age * 1000,
     bytes: retention.bytes,
   })
   const trash = await committer.emptyTrash()
-  return { branches: trash.branches, commits: kept.commits.length, bytes: kept.bytes + trash.bytes }
+  const limits = {
+    maxAgeMs: (audit.age ?? Number.POSITIVE_INFINITY) * 1000,
+    maxBytes: audit.bytes ?? Number.POSITIVE_INFINITY,
+  }
+  const archived = await archiveOld(join(root, 'audit'), limits, now().getTime())
+  return {
+    branches: trash.branches,
+    commits: kept.commits.length,
+    bytes: kept.bytes + trash.bytes,
+    archived,
+  }
 }

@@ -1,4 +1,4 @@
-import { rename, stat } from 'node:fs/promises'
+import { mkdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { listSegments, segmentName } from './segments.ts'
 
@@ -7,6 +7,21 @@ export interface PruneLimits {
   maxAgeMs: number
   /** The oldest go until the rest is smaller than this. */
   maxBytes: number
+}
+
+/** Beside the segments: the same filesystem, and the same rights. */
+const ARCHIVE = 'archive'
+
+/**
+ * Applies retention: how many segments went to `archive/` below the log. Nothing is removed: whoever keeps the log elsewhere
+ * takes them from there.
+ */
+export async function archiveOld(directory: string, limits: PruneLimits, now: number): Promise<number> {
+  if (!Number.isFinite(limits.maxAgeMs) && !Number.isFinite(limits.maxBytes)) return 0
+  const archive = join(directory, ARCHIVE)
+  await mkdir(archive, { recursive: true, mode: 0o700 })
+  const moved = await pruneLog(directory, archive, limits, now)
+  return moved.length
 }
 
 /**

@@ -314,6 +314,8 @@ export interface CollectResult {
   branches: number
   commits: number
   bytes: number
+  /** Segments of the audit log that were moved to its archive. */
+  archived: number
 }
 
 export const findingsOf = (verdict: Verdict): readonly Finding[] => [

@@ -54,6 +54,21 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('What `puzzlectl gc` keeps: a commit must be within all three limits.'),
+  audit: z
+    .strictObject({
+      age: duration
+        .nullable()
+        .default(null)
+        .describe('Segments that were last written to longer ago are moved.'),
+      bytes: size
+        .nullable()
+        .default(null)
+        .describe('The oldest segments are moved until the others are smaller.'),
+    })
+    .prefault({})
+    .describe(
+      'What `puzzlectl gc` leaves in the audit log; null is no limit. Older segments go to `audit/archive` in the store, where they are yours: nothing removes them. The newest two stay.',
+    ),
   metrics: z
     .strictObject({
       socket: z

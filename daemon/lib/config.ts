@@ -13,6 +13,8 @@ export interface Config {
   groups: { users: string; reviewers: string }
   /** `age` in seconds. */
   retention: { commits: number; age: number; bytes: number }
+  /** What stays in the live audit log; null is no limit. `age` in seconds. */
+  audit: { age: number | null; bytes: number | null }
   metrics: { socket: boolean; loopback_port: number | null }
 }
 
@@ -23,6 +25,7 @@ export const defaultConfig = (): Config => ({
   bus: 'system',
   groups: { users: 'puzzled', reviewers: 'puzzled-reviewers' },
   retention: { commits: 100, age: 30 * 86_400, bytes: 10 * 1024 ** 3 },
+  audit: { age: null, bytes: null },
   metrics: { socket: true, loopback_port: null },
 })
 

@@ -246,7 +246,7 @@ function portsOf(world: FakeWorld): Ports {
     features: async () => world.features as unknown as Features,
     clock: { now: () => new Date('2026-01-01T00:00:00Z') },
     retry: async (record) => ({ record, landed: false }),
-    collect: async () => ({ branches: 0, commits: 0, bytes: 0 }),
+    collect: async () => ({ branches: 0, commits: 0, bytes: 0, archived: 0 }),
   }
 }
 
