@@ -153,7 +153,10 @@ describe('in a branch that the daemon runs', () => {
       if (!readdirSync(here.project).includes('a.txt')) throw new Error('Not yet')
     })
     const told = await puzzlectl('wait', landed)
-    expect([told.status, told.out]).toEqual([0, expect.stringMatching(/branch \w+: committed as c\w+/)])
+    expect([told.status, told.out]).toEqual([
+      0,
+      expect.stringMatching(/branch \w+: (.*; )?committed as c\w+/),
+    ])
     const held = await detach('echo b > b.txt', '--then', 'hold')
     await eventually(async () => {
       const { state } = JSON.parse((await puzzlectl('show', held, '--json')).out) as { state: string }

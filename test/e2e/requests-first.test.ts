@@ -92,7 +92,7 @@ describe('requests that go before the files', () => {
     answer = () => 201
     expect((await place.asUser(REVIEWER, 'queue', 'resume', id, failed)).out).toContain('next commit')
     expect([await states(id), arrived.length]).toEqual([['sent', 'queued'], 2])
-    await place.puzzlectl('review', id)
+    await place.puzzlectl('review', '--judge', id)
     expect((await approve(id)).out).toContain('committed as')
     expect([arrived.length, landed()]).toEqual([3, true])
     expect(arrived[1]).toBe(arrived[2])
@@ -128,14 +128,14 @@ describe('requests that go before the files', () => {
     const unknown = (await json('queue', 'ls', id)).find(
       ({ state }: { state: string }) => state === 'unknown',
     )
-    await place.puzzlectl('review', id)
+    await place.puzzlectl('review', '--judge', id)
     const next = await approve(id)
     if (unknown !== undefined) {
       // Nobody can know whether it arrived: neither it nor anything behind it leaves before a person says so.
       expect(next.out).toContain('is unknown')
       expect([arrived.length, landed()]).toEqual([count, false])
       await place.asUser(REVIEWER, 'queue', 'skip', id, unknown.id)
-      await place.puzzlectl('review', id)
+      await place.puzzlectl('review', '--judge', id)
       await approve(id)
     }
     expect(landed()).toBe(true)
