@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,12 +38,18 @@ describe('what was compiled', () => {
       save()
     }
   }
-  /** A cache as V8 would accept it for the code, that answers something else. */
-  const poison = (): void => {
+  const kept = (): string => join(folder(), 'a.js')
+  /** What V8 compiled, behind a seal that is right for the code. */
+  const seal = (compiled: Buffer): Buffer =>
+    Buffer.concat([createHash('sha256').update(CODE).update('\0').update(compiled).digest(), compiled])
+  const compiledHostile = (): Buffer => {
     writeFileSync(join(code, 'a.js'), HOSTILE)
     command()
     writeFileSync(join(code, 'a.js'), CODE)
+    return readFileSync(kept()).subarray(32)
   }
+  /** A cache as it would be accepted for the code, that answers something else. */
+  const poison = (): void => writeFileSync(kept(), seal(compiledHostile()), { mode: 0o600 })
 
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'compiled-'))
@@ -52,6 +68,36 @@ describe('what was compiled', () => {
   it('is used: this is what a poisoned cache could do', () => {
     poison()
     expect(command()).toBe(66)
+  })
+
+  it('is of this very source, not of another one that is as long', () => {
+    compiledHostile()
+    expect(command()).toBe(42)
+    expect(command()).toBe(42)
+  })
+
+  it('may be damaged anywhere, and is then made anew', () => {
+    command()
+    const whole = readFileSync(kept())
+    // V8 takes such a file: it ends the process, or runs something that nobody wrote.
+    for (let at = 0; at < whole.length; at += 97) {
+      const damaged = Buffer.from(whole)
+      damaged.writeUInt8(damaged.readUInt8(at) ^ 0x10, at)
+      writeFileSync(kept(), damaged, { mode: 0o600 })
+      expect(command()).toBe(42)
+      expect(readFileSync(kept()).equals(damaged)).toBe(false)
+    }
+    for (const length of [0, 16, 32, whole.length - 1]) {
+      writeFileSync(kept(), whole.subarray(0, length), { mode: 0o600 })
+      expect(command()).toBe(42)
+    }
+  })
+
+  it('may be removed while the command runs', () => {
+    const save = keepCompiled(code, cache)
+    load()
+    rmSync(cache, { recursive: true })
+    expect(save).not.toThrow()
   })
 
   it('is not taken from a file that others can write', () => {
@@ -97,8 +143,8 @@ describe('what was compiled', () => {
   it('has a place that the environment of root cannot choose', () => {
     const environment = { XDG_CACHE_HOME: '/tmp/evil', HOME: '/home/somebody' }
     expect(compileCache(environment, 0)).toBe('/var/cache/puzzled')
-    expect(compileCache(environment, 1000)).toBe('/tmp/evil/puzzled')
-    expect(compileCache({ HOME: '/home/somebody' }, 1000)).toBe('/home/somebody/.cache/puzzled')
+    expect(compileCache(environment, 1000)).toBe('/tmp/evil/puzzled-compiled')
+    expect(compileCache({ HOME: '/home/somebody' }, 1000)).toBe('/home/somebody/.cache/puzzled-compiled')
     expect(compileCache({ HOME: 'relative' }, 1000)).toBeUndefined()
     expect(compileCache({ PUZZLED_COMPILE_CACHE: '0' }, 0)).toBeUndefined()
   })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   closeSync,
   constants,
@@ -18,24 +19,28 @@ import { Script, constants as vmConstants } from 'node:vm'
 /** Builds that came and went leave files; more than this is several of them. */
 const MAX_FILES = 400
 
+/** SHA-256 of the source and of what was compiled from it, in front of the latter. */
+const SEAL_BYTES = 32
+
 /**
  * Keeps what V8 compiled, so that the next command does not compile it again (a third of a short run). What is in such a
  * file is executed: it is only read from a directory, and only when it is a file, that belong to this user and that
- * nobody else can write. The names of built files hold the hash of their content, so a name never means other code;
- * V8 itself refuses what another version or other flags wrote. To be called at the end of the process, because only what
+ * nobody else can write. V8 refuses what another version or other flags wrote, but not what a power cut or a bad disk
+ * made of it (that ends the process, or runs as something else), and of the source it compares the length alone: so each
+ * file begins with a seal over both. To be called at the end of the process, because only what
  * has run by then is compiled: it writes what is new, and lets go of the loader.
  */
 export function keepCompiled(code: string, cache: string | undefined): () => void {
   const directory =
     cache === undefined ? undefined : usable(join(cache, `${process.version}-${process.arch}`))
   if (directory === undefined) return () => undefined
-  const fresh: { file: string; script: Script }[] = []
+  const fresh: { file: string; content: string; script: Script }[] = []
   const loaded = new Map<string, NodeJS.Module>()
   const others = Module.createRequire(join(code, 'chunk.js'))
   const run = (content: string, path: string, module: NodeJS.Module): unknown => {
     const file = join(directory, basename(path))
-    const { script, isNew } = compile(content, path, readOwn(file))
-    if (isNew) fresh.push({ file, script })
+    const { script, isNew } = compile(content, path, unsealed(readOwn(file), content))
+    if (isNew) fresh.push({ file, content, script })
     const wrapper = script.runInThisContext() as Wrapper
     return wrapper.call(module.exports, module.exports, require, module, path, code)
   }
@@ -60,7 +65,7 @@ export function keepCompiled(code: string, cache: string | undefined): () => voi
   return () => {
     prototype._compile = original
     if (fresh.length > 0) makeRoom(directory)
-    for (const { file, script } of fresh) write(file, script.createCachedData())
+    for (const { file, content, script } of fresh) write(file, sealed(script.createCachedData(), content))
   }
 }
 
@@ -87,13 +92,16 @@ type Wrapper = (
 ) => unknown
 type Compile = (this: NodeJS.Module, content: string, filename: string) => unknown
 
+/** Policies know it by this name wherever it is: what an agent left there would run outside with the next command. */
+const USER_FOLDER = 'puzzled-compiled'
+
 /** Root's is a fixed place: a variable of the caller's environment must not choose it. */
 export function compileCache(environment: NodeJS.ProcessEnv, uid: number | undefined): string | undefined {
   if (environment.PUZZLED_COMPILE_CACHE === '0') return undefined
   if (uid === 0) return '/var/cache/puzzled'
   const { XDG_CACHE_HOME, HOME } = environment
-  if (XDG_CACHE_HOME?.startsWith('/') === true) return join(XDG_CACHE_HOME, 'puzzled')
-  return HOME?.startsWith('/') === true ? join(HOME, '.cache', 'puzzled') : undefined
+  if (XDG_CACHE_HOME?.startsWith('/') === true) return join(XDG_CACHE_HOME, USER_FOLDER)
+  return HOME?.startsWith('/') === true ? join(HOME, '.cache', USER_FOLDER) : undefined
 }
 
 /** A cache that cannot be used is no error: everything is compiled, as without one. */
@@ -135,7 +143,22 @@ function readOwn(file: string): Buffer | undefined {
   }
 }
 
-/** Whole or not at all; two processes that write the same file write the same. */
+const sealOf = (compiled: Uint8Array, source: string): Buffer =>
+  createHash('sha256').update(source).update('\0').update(compiled).digest()
+
+const sealed = (compiled: Buffer, source: string): Buffer =>
+  Buffer.concat([sealOf(compiled, source), compiled])
+
+function unsealed(bytes: Buffer | undefined, source: string): Buffer | undefined {
+  if (bytes === undefined) return undefined
+  const compiled = bytes.subarray(SEAL_BYTES)
+  return sealOf(compiled, source).equals(bytes.subarray(0, SEAL_BYTES)) ? compiled : undefined
+}
+
+/**
+ * Whole or not at all, unless the power goes: it is not synced, the seal tells. Two processes that write the same file
+ * write the same.
+ */
 function write(file: string, bytes: Buffer): void {
   const temporary = `${file}.${process.pid}`
   try {
@@ -148,8 +171,17 @@ function write(file: string, bytes: Buffer): void {
 
 /** Everything goes: what is still in use is written again by the next commands. */
 function makeRoom(directory: string): void {
-  const names = readdirSync(directory)
+  const names = namesIn(directory)
   if (names.length > MAX_FILES) for (const name of names) discard(join(directory, name))
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+  } catch {
+    // Removed while the command ran. An error here would be the exit status of a command that has succeeded.
+    return []
+  }
 }
 
 function discard(path: string): void {

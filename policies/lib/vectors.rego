@@ -82,7 +82,7 @@ system := {
 	"periodic-hooks": {"severity": "critical", "roots": ["/etc/logrotate.d", "/etc/logrotate.conf", "/etc/update-motd.d", "/etc/acpi", "/etc/xinetd.d", "/etc/inetd.conf"], "why": "it runs as root without being asked"},
 	"container-host": {"severity": "critical", "roots": ["/etc/docker", "/etc/containerd", "/etc/containers", "/etc/cni", "/etc/kubernetes"], "why": "it decides what containers may do on the host"},
 	"trust-store": {"severity": "critical", "roots": ["/etc/ssl", "/etc/pki", "/usr/local/share/ca-certificates", "/etc/ca-certificates"], "why": "it decides whose certificates are believed"},
-	"puzzled": {"severity": "critical", "roots": ["/etc/puzzled", "/var/lib/puzzled", "/usr/lib/puzzled", "/usr/share/puzzled"], "why": "it is what keeps agents in their branches"},
+	"puzzled": {"severity": "critical", "roots": ["/etc/puzzled", "/var/lib/puzzled", "/usr/lib/puzzled", "/usr/share/puzzled", "/var/cache/puzzled"], "dirs": ["puzzled-compiled"], "why": "it is what keeps agents in their branches"},
 }
 
 package_managers := {

@@ -137,6 +137,8 @@ export const MORE_VECTOR_PATHS: readonly (readonly [id: string, path: string])[]
   ['ld-preload', '/etc/ld.so.conf.d/local.conf'],
   ['php-settings', 'public/.htaccess'],
   ['pre-commit', 'lefthook.yml'],
+  ['puzzled', '/var/cache/puzzled/v20.0.0-x64/cli-aaaaaaaa.js'],
+  ['puzzled', '.cache/puzzled-compiled/v20.0.0-x64/cli-aaaaaaaa.js'],
   ['python-startup', 'lib/evil.pth'],
   ['sudoers', '/etc/sudoers'],
   ['system-unit', '/usr/lib/systemd/system/app.service'],

@@ -64,7 +64,7 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ],
   [
     'PUZZLED_COMPILE_CACHE',
-    '`0` keeps nothing of what Node compiled, and uses nothing that was kept (`/var/cache/puzzled` for root, otherwise `~/.cache/puzzled`).',
+    '`0` keeps nothing of what Node compiled, and uses nothing that was kept (`/var/cache/puzzled` for root, otherwise `~/.cache/puzzled-compiled`).',
   ],
   ['OPA', 'The compiler for `policy build` and `policy test`. Default: `opa` in the search path.'],
   ['PUZZLED_ALLOW_VOLATILE_STATE', '`1` accepts a store on tmpfs, for machines that are thrown away.'],
