@@ -1,8 +1,10 @@
+import { EventEmitter, once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { branchRecord } from '../../test/fakes/branch-record.ts'
 import { ModelDisk } from '../../test/fakes/model-disk.ts'
 import { ModelFiles } from '../../test/fakes/model-files.ts'
 import { BRANCH_STATES, type BranchState, isTerminal } from '../contract/states.ts'
+import type { DurableFiles } from '../lib/durable.ts'
 import { afterRestart } from './lifecycle.ts'
 import type { CommitFate } from './recovery-plan.ts'
 import { FileBranchStore } from './store.ts'
@@ -27,6 +29,50 @@ describe('the store', () => {
     expect(ready).toMatchObject({ state: 'ready', reason: 'layers are made', updatedAt: NOW.toISOString() })
     expect(await store.read(A)).toEqual(ready)
     expect((await store.update(A, { digest: 'd', state: 'committed' })).state).toBe('ready')
+  })
+
+  it.each(['before', 'while'])('remembers nothing that was read %s it was written over', async (when) => {
+    const { files } = await makeStore()
+    const held = { read: Promise.resolve(), write: Promise.resolve() }
+    const slow: DurableFiles = {
+      read: async (path) => {
+        const until = held.read
+        const bytes = await files.read(path)
+        await until
+        return bytes
+      },
+      writeRecord: async (path, bytes) => {
+        await held.write
+        await files.writeRecord(path, bytes)
+      },
+      append: (path, bytes) => files.append(path, bytes),
+      makeDirectory: (path) => files.makeDirectory(path),
+      move: (from, to) => files.move(from, to),
+      list: (path) => files.list(path),
+    }
+    const store = new FileBranchStore('/store', slow, () => NOW)
+    await store.create(branchRecord(A))
+    store.remember()
+    const gate = new EventEmitter()
+    const opened = once(gate, 'open').then(() => undefined)
+    if (when === 'before') {
+      // The reader has its bytes, and is given them when the record is another one already.
+      held.read = opened
+      const reading = store.read(A)
+      held.read = Promise.resolve()
+      await store.move(A, 'ready', 'made')
+      gate.emit('open')
+      expect((await reading).state).toBe('preparing')
+    } else {
+      held.write = opened
+      const writing = store.move(A, 'ready', 'made')
+      await new Promise((resolve) => setImmediate(resolve))
+      expect((await store.read(A)).state).toBe('preparing')
+      gate.emit('open')
+      await writing
+    }
+    expect((await store.read(A)).state).toBe('ready')
+    await store.move(A, 'running', 'started')
   })
 
   it('refuses a move that the table does not have, and changes nothing', async () => {

@@ -28,6 +28,8 @@ export class FileBranchStore {
   readonly #lock = new KeyLock<string>()
   readonly #onTrash: () => void
   #known: Map<string, BranchRecord> | null = null
+  /** Counts what was written: a reading during which it grew may have found what was there before. */
+  #writes = 0
 
   /** `onTrash` is told when there is something to remove in the background. */
   constructor(root: string, files: DurableFiles, now: () => Date, onTrash: () => void = () => undefined) {
@@ -67,10 +69,11 @@ export class FileBranchStore {
   async read(id: string): Promise<BranchRecord> {
     const known = this.#known?.get(id)
     if (known !== undefined) return known
+    const writes = this.#writes
     const bytes = await this.#files.read(join(this.directory(id), 'branch.json'))
     if (bytes !== null) {
       const record = decodeRecord(id, bytes)
-      this.#known?.set(id, record)
+      if (writes === this.#writes) this.#known?.set(id, record)
       return record
     }
     throw (await this.#ids()).includes(id) ? withoutRecord(id) : unknownBranch(id)
@@ -127,8 +130,7 @@ export class FileBranchStore {
       const record = await this.read(id)
       if (record.state !== 'discarding' && record.state !== 'committed')
         throw new PuzzledError('wrong-state', `Branch ${id} is ${record.state}, not "discarding"`)
-      this.#known?.delete(id)
-      await this.#files.move(this.directory(id), join(this.#root, 'trash', id))
+      await this.#changing(id, () => this.#files.move(this.directory(id), join(this.#root, 'trash', id)))
     })
     this.#onTrash()
   }
@@ -159,11 +161,20 @@ export class FileBranchStore {
     })
   }
 
-  async #write(record: BranchRecord): Promise<void> {
-    // Not what was read before, should the write fail half-way; what is on the disk counts.
-    this.#known?.delete(record.id)
+  /** Forgets what was read before and meanwhile, also when the work fails half-way: what is on the disk counts. */
+  async #changing(id: string, work: () => Promise<void>): Promise<void> {
     try {
-      await this.#files.writeRecord(join(this.directory(record.id), 'branch.json'), encodeRecord(record))
+      await work()
+    } finally {
+      this.#writes++
+      this.#known?.delete(id)
+    }
+  }
+
+  async #write(record: BranchRecord): Promise<void> {
+    const path = join(this.directory(record.id), 'branch.json')
+    try {
+      await this.#changing(record.id, () => this.#files.writeRecord(path, encodeRecord(record)))
     } catch (cause) {
       const errno = errnoOf(cause)
       if (errno === undefined) throw cause
