@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -37,6 +37,22 @@ it('is bounded, says so once, and goes on where it stopped', async () => {
   expect(rows.at(-1)).toMatchObject({ rule: 'more', message: 'Further denials are not listed here' })
   expect(rows.filter(({ rule }) => rule === 'more')).toHaveLength(1)
   expect(statSync(path).size).toBeLessThan((256 << 10) + 200)
+})
+
+it('is read past half a line that a full disk left', async () => {
+  const path = files.prepare('b1')
+  writeFileSync(path, '{"time":"t","layer":"dn')
+  for (const subject of ['a', 'b']) files.take(denial('b1', subject))
+  expect((await files.list('b1')).map(({ subject }) => subject)).toEqual(['b'])
+})
+
+it('can be read by the agent whatever our umask is', () => {
+  const before = process.umask(0o077)
+  try {
+    expect(statSync(files.prepare('b1')).mode & 0o777).toBe(0o644)
+  } finally {
+    process.umask(before)
+  }
 })
 
 it('does not mind a branch that is gone', async () => {

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, fchmodSync, openSync } from 'node:fs'
 import { appendFile, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DenialRow } from './contract/denial.ts'
@@ -34,7 +34,13 @@ export class DenialFiles {
   /** Exists when the agent starts, so that it can be mounted. */
   prepare(id: string): string {
     const path = this.#pathOf(id)
-    closeSync(openSync(path, 'a', 0o644))
+    const file = openSync(path, 'a', 0o644)
+    try {
+      // Whatever the umask of whoever runs us: the agent is to read it.
+      fchmodSync(file, 0o644)
+    } finally {
+      closeSync(file)
+    }
     return path
   }
 
@@ -76,7 +82,16 @@ export class DenialFiles {
 export async function readDenials(directory: string): Promise<readonly DenialRow[]> {
   const text = await orNull(readFile(join(directory, NAME), 'utf8'))
   const lines = (text ?? '').split('\n').slice(0, -1)
-  return lines.map((line) => JSON.parse(line) as DenialRow)
+  return lines.flatMap((line) => rowOf(line) ?? [])
+}
+
+/** A full disk or a power cut leaves half a line, and what is appended later stands behind it: the rest is still good. */
+function rowOf(line: string): DenialRow | null {
+  try {
+    return JSON.parse(line) as DenialRow
+  } catch {
+    return null
+  }
 }
 
 const lastRow = ({ time, layer }: DenialRow): DenialRow => ({
