@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { EXITED, type FakeWorld, fakeWorld, REQUESTER } from '../../test/fakes/ports.ts'
@@ -58,6 +59,28 @@ describe('exec', () => {
     expect((await engine.show(id)).grants.filter(({ what }) => what === 'landlock')).toHaveLength(1)
     // The failure of the agent still holds its work.
     expect(await engine.review(id)).toMatchObject({ state: 'held', verdict: { kind: 'hold' } })
+  })
+
+  it('begins when all that follows from the end of the agent is done, and is known while it runs', async () => {
+    const { world, engine, id } = await running()
+    const gate = new EventEmitter()
+    const { record } = world.ports.audit
+    Object.assign(world.ports.audit, {
+      record: async (...args: Parameters<typeof record>) => {
+        if (args[0] === 'exit') await once(gate, 'open')
+        return record(...args)
+      },
+    })
+    world.endAgent?.()
+    await expect.poll(async () => (await engine.show(id)).state).toBe('stopped')
+    const again = engine.exec(id, command())
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(world.log.filter((what) => what === 'launch')).toHaveLength(1)
+    gate.emit('open')
+    await again
+    expect(engine.running()).toEqual([id])
+    // A verb that finds a running branch which nobody here runs would take it for a lost one, and end it.
+    expect(await engine.signal(id, 'INT')).toBeDefined()
   })
 
   it('keeps the work of a branch in which a command cannot be started', async () => {

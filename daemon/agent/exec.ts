@@ -11,7 +11,8 @@ const LONGEST_SECONDS = 20 * 86_400
 
 /**
  * A command in a branch: beside the agent where one runs, in its place where none does. What it changes is part of the
- * branch like everything else, and is judged with it: a review that was made before no longer fits.
+ * branch like everything else, and is judged with it: a review that was made before no longer fits. To be called with
+ * the branch's lock held.
  */
 export async function execInBranch(
   ports: Ports,
@@ -20,11 +21,41 @@ export async function execInBranch(
   request: CommandRequest,
   by: number,
 ): Promise<CommandSession> {
-  if (request.timeout !== null && !(request.timeout > 0 && request.timeout <= LONGEST_SECONDS))
-    throw new PuzzledError('usage', `A time limit is more than 0 s and at most ${LONGEST_SECONDS} s`)
+  checkTimeout(request)
   const record = await ports.store.read(id)
+  // Its state says that it ended before all is done that follows from it.
+  if (RUNS_AGAIN.has(record.state)) await running.ended(id)
+  return execIn(ports, running, record, request, by)
+}
+
+/** The same beside an agent, which needs no lock; null where the agent has ended meanwhile. */
+export async function execBeside(
+  ports: Ports,
+  running: RunningAgents,
+  id: string,
+  request: CommandRequest,
+  by: number,
+): Promise<CommandSession | null> {
+  checkTimeout(request)
+  const record = await ports.store.read(id)
+  return RUNS_AGAIN.has(record.state) ? null : execIn(ports, running, record, request, by)
+}
+
+function checkTimeout({ timeout }: CommandRequest): void {
+  if (timeout !== null && !(timeout > 0 && timeout <= LONGEST_SECONDS))
+    throw new PuzzledError('usage', `A time limit is more than 0 s and at most ${LONGEST_SECONDS} s`)
+}
+
+async function execIn(
+  ports: Ports,
+  running: RunningAgents,
+  record: BranchRecord,
+  request: CommandRequest,
+  by: number,
+): Promise<CommandSession> {
   refuseOtherStates(record)
-  await ports.audit.record('exec', id, { command: request.command, cwd: request.cwd ?? record.cwd, by })
+  const { command } = request
+  await ports.audit.record('exec', record.id, { command, cwd: request.cwd ?? record.cwd, by })
   return record.state === 'running'
     ? joinAgent(ports, running, record, request)
     : runAgain(ports, running, record, request)

@@ -39,7 +39,7 @@ import { commitBranch } from './commit.ts'
 import { discardBranch } from './discard.ts'
 import { editRequest } from './edit-request.ts'
 import type { EventStream } from './event-stream.ts'
-import { attachToAgent, execInBranch } from './exec.ts'
+import { attachToAgent, execBeside, execInBranch } from './exec.ts'
 import { findCommit } from './find-commit.ts'
 import { finishBranch, isWorthFinishing } from './finish.ts'
 import { type Finished, FinishedBranches } from './finished.ts'
@@ -215,10 +215,11 @@ export class LocalEngine implements Engine {
   }
 
   /** The lock is held for the start only: what runs is known to every other verb by the state of its branch. */
-  exec(id: string, request: CommandRequest): Promise<CommandSession> {
-    return this.#startOn(id, (branch) =>
-      execInBranch(this.#ports, this.#shared.running, branch, request, this.#requester.uid),
-    )
+  async exec(text: string, request: CommandRequest): Promise<CommandSession> {
+    const id = await this.#ports.store.resolve(text)
+    const [ports, { running }, { uid }] = [this.#ports, this.#shared, this.#requester]
+    const beside = running.knows(id) ? await execBeside(ports, running, id, request, uid) : null
+    return beside ?? this.#on(id, (branch) => execInBranch(ports, running, branch, request, uid))
   }
 
   async attach(id: string): Promise<Attachment> {
@@ -333,12 +334,6 @@ export class LocalEngine implements Engine {
   async #onQueue<Result>(text: string, work: (id: string) => Promise<Result>): Promise<Result> {
     const id = await this.#ports.store.resolve(text)
     return this.#shared.running.find(id) === undefined ? this.#on(id, work) : work(id)
-  }
-
-  /** Beside an agent that runs nothing needs the lock of its branch. */
-  async #startOn<Result>(text: string, work: (id: string) => Promise<Result>): Promise<Result> {
-    const id = await this.#ports.store.resolve(text)
-    return this.#shared.running.knows(id) ? work(id) : this.#on(id, work)
   }
 
   async #on<Result>(text: string, work: (id: string) => Promise<Result>): Promise<Result> {

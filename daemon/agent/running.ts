@@ -14,9 +14,11 @@ export class RunningAgents {
   readonly #starting = new Set<string>()
 
   add(id: string, agent: RunningAgent, watch: BudgetWatch, stopped: Promise<AgentExit>): void {
-    this.#entries.set(id, { agent, watch, stopped })
+    const entry = { agent, watch, stopped }
+    this.#entries.set(id, entry)
     const remove = (): void => {
-      this.#entries.delete(id)
+      // Not one that runs in its place by now.
+      if (this.#entries.get(id) === entry) this.#entries.delete(id)
     }
     stopped.then(remove, remove)
   }
