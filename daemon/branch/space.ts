@@ -75,7 +75,13 @@ export class BranchSpace {
     }
     return {
       read: () => {
-        if (failure !== undefined) throw failure
+        if (failure !== undefined) {
+          // The agent stands still for it. Whoever lets it go on begins with another walk.
+          const thrown = failure
+          failure = undefined
+          next = this.#now()
+          throw thrown
+        }
         // Nobody can have used more than the whole filesystem has grown by: only when that could be too much, at once.
         const hurry = (last.disk ?? 0) + roomOf(layers).used - usedAtWalk >= limit
         if (this.#now() >= next || (hurry && next !== Number.POSITIVE_INFINITY))
