@@ -29,8 +29,11 @@ export class ExecGate {
   /** A larger limit lets the held ones go on, in their order. */
   setLimit(limit: number): void {
     this.#limit = limit
-    const room = Math.max(0, limit - (this.#count - this.#held.length))
-    for (const { listener, question } of this.#held.splice(0, room)) listener.letContinue(question.id)
+    while (this.#held.length > 0 && this.#count - this.#held.length < limit) {
+      const [next] = this.#held.splice(0, 1)
+      // Whoever was killed while it was held has started nothing.
+      if (next !== undefined && !next.listener.letContinue(next.question.id)) this.#count--
+    }
   }
 
   /** Takes over a listener. Its first question is the start of init, which is ours and does not count. */
@@ -40,8 +43,8 @@ export class ExecGate {
     let first = true
     listener.listen(
       (question) => {
-        if (first) listener.letContinue(question.id)
-        else this.#ask(listener, question)
+        if (!first) this.#ask(listener, question)
+        else if (this.#listeners.has(listener)) listener.letContinue(question.id)
         first = false
       },
       () => this.#drop(listener),
@@ -53,6 +56,8 @@ export class ExecGate {
   }
 
   #ask(listener: SeccompListener, question: Question): void {
+    // Closed since the question was received: its descriptor may be another's by now.
+    if (!this.#listeners.has(listener)) return
     this.#count++
     if (this.#count > this.#limit) this.#held.push({ listener, question })
     else listener.letContinue(question.id)
@@ -60,7 +65,13 @@ export class ExecGate {
   }
 
   #drop(listener: SeccompListener): void {
-    if (this.#listeners.delete(listener)) listener.close()
+    if (!this.#listeners.delete(listener)) return
+    listener.close()
+    for (let at = this.#held.length - 1; at >= 0; at--)
+      if (this.#held[at]?.listener === listener) {
+        this.#held.splice(at, 1)
+        this.#count--
+      }
   }
 }
 

@@ -54,4 +54,25 @@ describe('the exec budget', () => {
     expect(await late.exited).toMatchObject({ signal: 'SIGKILL' })
     await agent.exited
   })
+
+  check('does not wait for a held command that was killed: an extension is for those that live', async () => {
+    const agent = await start(3, 'echo ready; read line; /bin/true; echo on')
+    const { output } = agent
+    if (output === undefined) throw new Error('no output')
+    await once(output, 'data')
+    const request = { cwd: branch.base, environment: {}, stdio: { kind: 'pipes' } } as const
+    const joined = await agent.exec({ ...request, argv: ['/bin/sh', '-c', '/bin/true; /bin/true; :'] })
+    joined.output?.resume()
+    joined.errors?.resume()
+    while ((agent.readings().exec ?? 0) < 4) await new Promise((resolve) => setTimeout(resolve, 5))
+    await joined.signal('KILL')
+    await joined.exited
+    while ((agent.readings().exec ?? 0) > 3) await new Promise((resolve) => setTimeout(resolve, 5))
+    const rest = text(output)
+    agent.input?.write('\n')
+    while ((agent.readings().exec ?? 0) < 4) await new Promise((resolve) => setTimeout(resolve, 5))
+    agent.extend('exec', 4)
+    expect(await rest).toBe('on\n')
+    expect(await agent.exited).toMatchObject({ code: 0 })
+  })
 })
