@@ -73,7 +73,9 @@ export class BusEngine implements Engine {
   }
 
   async create(request: CreateRequest): Promise<BranchRecord> {
-    const { requester: _known, ...asked } = request
+    // A request to run is one to create, too; the daemon refuses keys that it does not know.
+    const { bases, profile, name, afterwards, command, cwd, budgets } = request
+    const asked = { bases, profile, name, afterwards, command, cwd, budgets }
     const [path] = await this.#manager('CreateBranch', [toEntries(asked)])
     return this.#record(String(path), 'Show')
   }

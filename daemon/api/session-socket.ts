@@ -19,8 +19,7 @@ export interface Offered {
   /** uid that may open the socket, besides root. */
   readonly owner: number
   /**
-   * For a command that belongs to one caller: it is told of signals, and `abandoned` when that caller has gone. Its
-   * output waits for the caller.
+   * For a command that belongs to one caller: it is told of signals, and `abandoned` when that caller has gone.
    */
   readonly command?: { signal(name: string): Promise<void>; abandoned(): Promise<void> }
   /** A failure that nobody waits for. */
@@ -35,10 +34,13 @@ interface Reader {
 
 /**
  * A unix socket in front of one agent or command: what it prints goes to everybody who is connected, what anybody types
- * goes to it. Only the owner of the branch (and root) can open it. Nobody who merely looks on can hold an agent up.
+ * goes to it. Only the owner of the branch (and root) can open it. Nobody who merely looks on can hold an agent up. The
+ * output, and the end, wait a while for the caller who was told of the socket: it may all be over before that one comes.
  */
 export class SessionSocket {
   readonly path: string
+  /** Nobody can come any more. */
+  readonly over: Promise<void>
   readonly #offered: Offered
   readonly #server: Server
   readonly #readers = new Set<Reader>()
@@ -47,12 +49,15 @@ export class SessionSocket {
   #backlogBytes = 0
   #ended = false
   #met = false
+  #flowing = false
   /** Somebody came, or is not expected any more. */
-  readonly #arrival = arrival()
+  readonly #arrival = deferred()
+  readonly #over = deferred()
   #wait: NodeJS.Timeout | undefined
 
   private constructor(path: string, offered: Offered) {
     this.path = path
+    this.over = this.#over.promise
     this.#offered = offered
     this.#server = createServer((socket) => this.#admit(socket))
   }
@@ -79,6 +84,7 @@ export class SessionSocket {
     this.#server.close()
     for (const { socket } of this.#readers) socket.destroy()
     await rm(this.path, { force: true })
+    this.#over.resolve()
   }
 
   get #streams(): readonly (readonly [FrameKind, NodeJS.ReadableStream])[] {
@@ -90,7 +96,7 @@ export class SessionSocket {
   }
 
   #begin(): void {
-    const { command, session, report } = this.#offered
+    const { session, report } = this.#offered
     const ends = this.#streams.map(([, stream]) => ended(stream))
     Promise.all([session.exited, ...ends])
       .then(
@@ -103,12 +109,13 @@ export class SessionSocket {
       .catch(report)
     // A program that ends before it has read everything is no failure of ours.
     session.input?.on('error', () => undefined)
-    if (command === undefined) this.#flow()
-    else this.#wait = setTimeout(() => this.#abandon(), CALLER_MILLIS)
+    this.#wait = setTimeout(() => this.#expectNobody(), CALLER_MILLIS)
   }
 
   /** From here on what is printed is taken, and sent to whoever is there. */
   #flow(): void {
+    if (this.#flowing) return
+    this.#flowing = true
     for (const [kind, stream] of this.#streams)
       stream.on('data', (bytes: Buffer) => this.#send(frame(kind, bytes)))
   }
@@ -119,7 +126,8 @@ export class SessionSocket {
       socket.destroy()
       return
     }
-    const reader: Reader = { socket, paced: command !== undefined }
+    // Who comes first is the caller. What waited for that one must not overrun them.
+    const reader: Reader = { socket, paced: !this.#flowing }
     this.#readers.add(reader)
     const frames = new FrameReader()
     socket.on('data', (bytes: Buffer) => {
@@ -133,8 +141,8 @@ export class SessionSocket {
     socket.on('error', () => socket.destroy())
     socket.on('close', () => this.#leave(reader))
     for (const bytes of this.#backlog) socket.write(bytes)
-    if (command !== undefined) clearTimeout(this.#wait)
-    if (command !== undefined && !this.#met) this.#flow()
+    clearTimeout(this.#wait)
+    this.#flow()
     this.#met = true
     this.#arrival.resolve()
   }
@@ -203,6 +211,15 @@ export class SessionSocket {
     if (this.#offered.command !== undefined) this.#abandon()
   }
 
+  /** A command is nobody's then; an agent goes on, and what it prints is kept for whoever comes later. */
+  #expectNobody(): void {
+    if (this.#offered.command !== undefined) this.#abandon()
+    else {
+      this.#arrival.resolve()
+      this.#flow()
+    }
+  }
+
   /** Its caller has gone: what it still prints is read by nobody, and it is ended. */
   #abandon(): void {
     if (this.#ended) return
@@ -214,16 +231,17 @@ export class SessionSocket {
 
   /** Readers get all that is left, then the exit; nobody new is let in. A caller who is still on the way is waited for. */
   async #finish(last: Buffer): Promise<void> {
-    if (this.#offered.command !== undefined && !this.#met) await this.#arrival.promise
+    if (!this.#met) await this.#arrival.promise
     this.#ended = true
     clearTimeout(this.#wait)
     this.#server.close()
     for (const { socket } of this.#readers) socket.end(last)
     await rm(this.path, { force: true })
+    this.#over.resolve()
   }
 }
 
-function arrival(): { promise: Promise<void>; resolve: () => void } {
+function deferred(): { promise: Promise<void>; resolve: () => void } {
   let resolve: () => void = () => undefined
   const promise = new Promise<void>((done) => {
     resolve = done

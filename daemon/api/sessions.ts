@@ -76,10 +76,8 @@ export class Sessions {
 
   #keep(socket: SessionSocket, exited: Promise<unknown>, ended: () => void): void {
     this.#sockets.add(socket)
-    const forget = (): void => {
-      this.#sockets.delete(socket)
-      ended()
-    }
-    exited.then(forget, forget)
+    exited.then(ended, ended)
+    // It outlives what ran, until the caller has been told of the end.
+    void socket.over.then(() => this.#sockets.delete(socket))
   }
 }

@@ -149,6 +149,19 @@ describe('the socket of a command', () => {
 })
 
 describe('the socket of an agent', () => {
+  it('has all of it, and the end, for a caller who comes when it is over', async () => {
+    const running = program()
+    running.session.output.write(Buffer.alloc(1 << 20, 'x'))
+    running.finish()
+    const socket = await offer(running, false)
+    await sleep(5)
+    const client = await SessionClient.open(socket.path, true)
+    expect((await text(client.output)).length).toBe(1 << 20)
+    expect(await client.exited).toMatchObject({ code: 3 })
+    await socket.over
+    expect(readdirSync(root)).toEqual([])
+  })
+
   it('shows several readers what was last written and what follows, and goes on without them', async () => {
     const running = program()
     const { path } = await offer(running, false)
@@ -167,7 +180,10 @@ describe('the socket of an agent', () => {
 
   it('lets go of a reader that is too far behind instead of waiting for it', async () => {
     const running = program()
-    const client = await SessionClient.open((await offer(running, false)).path, false)
+    const { path } = await offer(running, false)
+    const caller = await SessionClient.open(path, true)
+    caller.output.resume()
+    const client = await SessionClient.open(path, false)
     const chunk = Buffer.alloc(64 << 10, 'x')
     for (let sent = 0; sent < 4 << 20; sent += chunk.length) {
       running.session.output.write(chunk)
