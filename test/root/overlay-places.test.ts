@@ -70,7 +70,8 @@ describe('a place that a profile makes writable', () => {
       at('shared'),
     ])
     expect([existsSync(at('project', 'here')), existsSync(at('shared', 'there'))]).toEqual([false, false])
-    await opened.engine.commit(session.id)
+    const { state, verdict, reason } = await opened.engine.commit(session.id)
+    expect({ state, verdict: verdict?.kind, reason }).toMatchObject({ state: 'committed', verdict: 'allow' })
     expect(readFileSync(at('project', 'here'), 'utf8')).toBe('one\n')
     expect(readFileSync(at('shared', 'there'), 'utf8')).toBe('two\n')
   })
