@@ -90,7 +90,7 @@ sides send frames: one letter, the length in four bytes (big endian), so many by
 | \`s\` | name of a signal (\`Exec\` only) | \`m\` | why the daemon lets go of this reader |
 | \`h\` | wait for me when I read slowly | | |
 
-A reader first gets the last 64 KiB. One that asked with \`h\` holds the agent up when it is slow, as a pipe does; others are dropped when
+The first reader of an agent gets everything, and is waited for up to ten seconds; a later one first gets the last 64 KiB. The first, and one that asked with \`h\`, holds the agent up when it is slow, as a pipe does; others are dropped when
 they are more than 1 MiB behind. A command of \`Exec\` has one reader, its caller: it waits for it, and when that one leaves the
 socket the command gets HUP, then TERM, and is killed ten seconds later. An agent goes on whoever leaves.
 
