@@ -1,25 +1,39 @@
 import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine, EngineReader } from '../daemon/contract/engine.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
 import { requester } from './requester.ts'
+
+/** Other commands on the same store are soon done; only one that holds an agent is not. */
+const PATIENCE_MS = 2000
+const AGAIN_MS = 50
 
 /**
  * The daemon when one answers on the bus, otherwise the same engine in this process. A store that was named on the
  * command line is always opened here: the daemon has its own.
  */
-export async function connectEngine(stateDir: string | null): Promise<Engine> {
+export async function connectEngine(stateDir: string | null, patience = PATIENCE_MS): Promise<Engine> {
   const daemon = stateDir === null ? await connectDaemon() : null
   if (daemon !== null) return daemon
   const { openEmbedded } = await import('../daemon/embedded.ts')
-  return openEmbedded({ stateDir, requester: requester() })
+  const until = performance.now() + patience
+  for (;;)
+    try {
+      return await openEmbedded({ stateDir, requester: requester() })
+    } catch (error) {
+      if (!isLocked(error) || performance.now() >= until) throw error
+      await sleep(AGAIN_MS)
+    }
 }
+
+const isLocked = (error: unknown): boolean => error instanceof PuzzledError && error.code === 'state-locked'
 
 /** For verbs that only look: they also work while another process uses the store. */
 export async function connectReader(stateDir: string | null): Promise<EngineReader> {
   try {
-    return await connectEngine(stateDir)
+    return await connectEngine(stateDir, 0)
   } catch (error) {
-    if (!(error instanceof PuzzledError) || error.code !== 'state-locked') throw error
+    if (!isLocked(error)) throw error
     const { openReader } = await import('../daemon/reading.ts')
     return openReader(stateDir)
   }

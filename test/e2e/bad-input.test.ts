@@ -183,7 +183,7 @@ describe('a store', () => {
       '--',
       'sh',
       '-c',
-      'sleep 4; echo a > a',
+      'sleep 9; echo a > a',
     ])
     await new Promise((resolve) => setTimeout(resolve, 2500))
     // Looking is allowed; whatever changes the store is not.

@@ -203,6 +203,15 @@ describe('without a daemon', () => {
     expect([status, err]).toEqual([2, expect.stringContaining('needs the daemon')])
   })
 
+  it('commands on one store at the same moment wait for each other', async () => {
+    const all = await Promise.all(
+      ['a', 'b', 'c'].map((name) => here.puzzlectl('run', '--', 'sh', '-c', `echo ${name} > ${name}.txt`)),
+    )
+    expect(all.map(({ status, err }) => [status, err.includes('committed')])).toEqual(
+      all.map(() => [0, true]),
+    )
+  })
+
   it('a store that another process uses can be looked into', async () => {
     const busy = begin(here.project, here.state, DEVELOPER, [
       ...['run', '--then', 'hold', '--', 'sh', '-c', 'echo kept > kept.txt; echo ready; sleep 600'],
