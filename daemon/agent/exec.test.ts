@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { EXITED, type FakeWorld, fakeWorld, REQUESTER } from '../../test/fakes/ports.ts'
+import { EXITED, type FakeWorld, fakeWorld, REQUESTER, runRequest } from '../../test/fakes/ports.ts'
 import type { CommandRequest } from '../contract/engine.ts'
 import { EventStream } from './event-stream.ts'
 import { LocalEngine } from './local-engine.ts'
@@ -24,11 +24,7 @@ async function running() {
   const world = fakeWorld()
   world.holdAgent = true
   const engine = engineOf(world)
-  const { id, exited } = await engine.run({
-    ...{ bases: ['/base'], profile: 'fixture', name: null, afterwards: 'hold', command: ['agent'] },
-    ...{ cwd: '/base', requester: REQUESTER, budgets: {}, environment: {}, setEnvironment: {} },
-    stdio: { kind: 'pipes' },
-  })
+  const { id, exited } = await engine.run(runRequest({ afterwards: 'hold', command: ['agent'] }))
   const end = async (code: number): Promise<void> => {
     world.exit = { ...EXITED, code }
     world.endAgent?.()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type FakeWorld, fakeWorld, REQUESTER } from '../../test/fakes/ports.ts'
+import { type FakeWorld, fakeWorld, REQUESTER, runRequest } from '../../test/fakes/ports.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { EventStream } from './event-stream.ts'
 import { LocalEngine } from './local-engine.ts'
@@ -30,19 +30,7 @@ describe('the commit to revert', () => {
   it('can be named by the branch that it came from', async () => {
     const world = fakeWorld()
     const engine = engineOf(world)
-    const session = await engine.run({
-      bases: ['/base'],
-      profile: 'fixture',
-      name: null,
-      afterwards: 'gate',
-      command: ['true'],
-      cwd: '/base',
-      requester: REQUESTER,
-      budgets: {},
-      environment: {},
-      setEnvironment: {},
-      stdio: { kind: 'pipes' },
-    })
+    const session = await engine.run(runRequest())
     const { commit } = await engine.finish(session.id)
     await engine.revert(session.id)
     expect(reverted(world)).toEqual([`revert ${commit}`])
@@ -62,11 +50,7 @@ describe('the commit to revert', () => {
   it('of somebody else is not guessed at, and its branch is none', async () => {
     const world = fakeWorld()
     const mine = engineOf(world)
-    const session = await mine.run({
-      ...{ bases: ['/base'], profile: 'fixture', name: 'mine', afterwards: 'gate', cwd: '/base' },
-      ...{ command: ['true'], requester: REQUESTER, budgets: {}, environment: {}, setEnvironment: {} },
-      stdio: { kind: 'pipes' },
-    })
+    const session = await mine.run(runRequest({ name: 'mine' }))
     const { commit } = await mine.finish(session.id)
     world.commits = [commit ?? '']
     const other = engineOf(world, { ...REQUESTER, uid: 1001 })

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest'
-import { type FakeWorld, fakeWorld, REQUESTER } from '../../test/fakes/ports.ts'
+import { type FakeWorld, fakeWorld, REQUESTER, runRequest } from '../../test/fakes/ports.ts'
 import type { AgentSession } from '../contract/engine.ts'
 import { EventStream } from './event-stream.ts'
 import { LocalEngine } from './local-engine.ts'
@@ -12,12 +12,7 @@ beforeEach(() => {
   engine = LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)
 })
 
-const start = (): Promise<AgentSession> =>
-  engine.run({
-    ...{ bases: ['/base'], profile: 'fixture', name: 'work', afterwards: 'gate', cwd: '/base' },
-    ...{ command: ['true'], requester: REQUESTER, budgets: {}, environment: {}, setEnvironment: {} },
-    stdio: { kind: 'pipes' },
-  })
+const start = (): Promise<AgentSession> => engine.run(runRequest({ name: 'work' }))
 const moves = (to: string): number => world.log.filter((line) => line === `move ${to}`).length
 
 it('all who wait for one end hear the same, and it is done once', async () => {

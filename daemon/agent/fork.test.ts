@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type FakeWorld, fakeWorld, REQUESTER } from '../../test/fakes/ports.ts'
+import { type FakeWorld, fakeWorld, REQUESTER, runRequest } from '../../test/fakes/ports.ts'
 import type { RunRequest } from '../contract/engine.ts'
 import { EventStream } from './event-stream.ts'
 import { forkBranch, withOverlays } from './fork.ts'
@@ -33,17 +33,7 @@ describe('the bases of a branch', () => {
 })
 
 describe('an agent whose budgets', () => {
-  const request = (): RunRequest => ({
-    ...{
-      bases: ['/base'],
-      profile: 'fixture',
-      name: null,
-      afterwards: 'hold',
-      budgets: {},
-      command: ['true'],
-    },
-    ...{ cwd: '/base', requester: REQUESTER, environment: {}, setEnvironment: {}, stdio: { kind: 'pipes' } },
-  })
+  const request = (): RunRequest => runRequest({ afterwards: 'hold' })
   const engineOf = (world: FakeWorld): LocalEngine =>
     LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)
 

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { EXITED, type FakeWorld, fakeWorld, fileChange, REQUESTER } from '../../test/fakes/ports.ts'
+import {
+  EXITED,
+  type FakeWorld,
+  fakeWorld,
+  fileChange,
+  REQUESTER,
+  runRequest,
+} from '../../test/fakes/ports.ts'
 import type { Change } from '../contract/changeset.ts'
 import type { Selection } from '../contract/engine.ts'
 import { PuzzledError } from '../lib/errors.ts'
@@ -15,19 +22,7 @@ const echo = (path: string): Change => {
 
 async function held(world: FakeWorld): Promise<{ engine: LocalEngine; id: string }> {
   const engine = LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)
-  const session = await engine.run({
-    bases: ['/base'],
-    profile: 'fixture',
-    name: null,
-    afterwards: 'hold',
-    command: ['true'],
-    cwd: '/base',
-    requester: REQUESTER,
-    budgets: {},
-    environment: {},
-    setEnvironment: {},
-    stdio: { kind: 'pipes' },
-  })
+  const session = await engine.run(runRequest({ afterwards: 'hold' }))
   await engine.finish(session.id)
   return { engine, id: session.id }
 }

@@ -6,26 +6,15 @@ import {
   fileChange,
   profileFixture,
   REQUESTER,
+  runRequest,
 } from '../../test/fakes/ports.ts'
 import type { RunRequest } from '../contract/engine.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { EventStream } from './event-stream.ts'
 import { LocalEngine } from './local-engine.ts'
 
-const request = (change: Partial<RunRequest> = {}): RunRequest => ({
-  bases: ['/base'],
-  profile: 'fixture',
-  name: null,
-  afterwards: 'gate',
-  command: ['true'],
-  cwd: '/base',
-  requester: REQUESTER,
-  budgets: {},
-  environment: { PATH: '/bin', LC_ALL: 'C', SECRET: 'x' },
-  setEnvironment: {},
-  stdio: { kind: 'pipes' },
-  ...change,
-})
+const request = (change: Partial<RunRequest> = {}): RunRequest =>
+  runRequest({ environment: { PATH: '/bin', LC_ALL: 'C', SECRET: 'x' }, ...change })
 
 const engineOf = (world: FakeWorld): LocalEngine =>
   LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)

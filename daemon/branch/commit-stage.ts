@@ -1,10 +1,10 @@
-import { encodePath } from '../contract/bytes.ts'
 import type { Change, NodeState } from '../contract/changeset.ts'
 import { type Dir, type Disk, nameOf } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import type { Sources } from './commit-context.ts'
 import type { PlannedOperation, StageNode } from './commit-plan.ts'
+import { copyContent } from './copy-content.ts'
 import { splitPath } from './journal/format.ts'
 
 /**
@@ -82,22 +82,9 @@ export class Stager {
   }
 
   #copy(dir: Dir, name: Buffer, change: Change, state: NodeState): void {
-    const source = this.#sources.find(change, state)
-    if (source === null) throw changed(change, 'its content is gone from the layers')
-    try {
-      const sha256 = this.#disk.copyFile(source.dir, source.name, dir, name)
-      if (sha256 !== state.sha256) throw changed(change, 'its content is another one now')
-    } finally {
-      source.release()
-    }
+    copyContent(this.#disk, change, state, { sources: this.#sources, dir, name })
   }
 }
 
 const stagedPath = (slot: Buffer, below: Buffer): Buffer =>
   below.length === 0 ? slot : Buffer.concat([slot, Buffer.from('/'), below])
-
-const changed = (change: Change, why: string): PuzzledError =>
-  new PuzzledError('changed-since-review', `"${encodePath(change.path).path}": ${why}`, {
-    hint: 'Nothing was changed. Review the branch again.',
-    data: { ...encodePath(change.path) },
-  })

@@ -1,9 +1,9 @@
-import { encodePath } from '../contract/bytes.ts'
 import type { Change, NodeState } from '../contract/changeset.ts'
 import { type Dir, type Disk, NO_NAME } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import type { Sources } from './commit-context.ts'
+import { copyContent } from './copy-content.ts'
 import { splitPath } from './journal/format.ts'
 
 /**
@@ -83,14 +83,7 @@ export class Reapplier {
       this.#disk.writeAt(dir, name, 0, merged)
       return
     }
-    const source = this.#sources.find(change, state)
-    if (source === null) throw changed(change, 'its content is gone from the layers')
-    try {
-      const sha256 = this.#disk.copyFile(source.dir, source.name, dir, name)
-      if (sha256 !== state.sha256) throw changed(change, 'its content is another one now')
-    } finally {
-      source.release()
-    }
+    copyContent(this.#disk, change, state, { sources: this.#sources, dir, name })
   }
 
   #meta(dir: Dir, name: Uint8Array, change: Change): void {
@@ -120,9 +113,3 @@ const makesRoom = ({ kind, old, new: state }: Change): boolean =>
   kind === 'delete' ||
   kind === 'replace' ||
   (kind === 'modify' && (old?.type !== 'dir' || state?.type !== 'dir'))
-
-const changed = (change: Change, why: string): PuzzledError =>
-  new PuzzledError('changed-since-review', `"${encodePath(change.path).path}": ${why}`, {
-    hint: 'Nothing was changed. Review the branch again.',
-    data: { ...encodePath(change.path) },
-  })

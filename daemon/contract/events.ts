@@ -1,4 +1,5 @@
 // pure
+import type { DenialRow } from './denial.ts'
 import type { BranchState } from './states.ts'
 import type { VerdictKind } from './verdict.ts'
 
@@ -27,16 +28,7 @@ export type PuzzledEvent =
       by: number
       digest: string
     }
-  | {
-      kind: 'denial'
-      branch: string
-      time: string
-      layer: DenialLayer
-      subject: string
-      rule: string
-      message: string
-      help?: string
-    }
+  | ({ kind: 'denial'; branch: string } & DenialRow)
   | {
       kind: 'budget'
       branch: string

@@ -11,6 +11,7 @@ import type {
 } from '../../daemon/agent/ports.ts'
 import type { AgentExit, BranchRecord } from '../../daemon/contract/branch.ts'
 import type { Change, Changeset } from '../../daemon/contract/changeset.ts'
+import type { RunRequest } from '../../daemon/contract/engine.ts'
 import type { PuzzledEvent } from '../../daemon/contract/events.ts'
 import { FEATURE_NAMES, type FeatureRow, type Features } from '../../daemon/contract/features.ts'
 import type { Profile } from '../../daemon/contract/profile.ts'
@@ -45,6 +46,22 @@ export interface FakeWorld {
 }
 
 export const REQUESTER = { uid: 1000, gid: 1000, groups: [1000], name: 'dev' }
+
+/** What `run` is asked for where a test does not care. */
+export const runRequest = (change: Partial<RunRequest> = {}): RunRequest => ({
+  bases: ['/base'],
+  profile: 'fixture',
+  name: null,
+  afterwards: 'gate',
+  command: ['true'],
+  cwd: '/base',
+  requester: REQUESTER,
+  budgets: {},
+  environment: {},
+  setEnvironment: {},
+  stdio: { kind: 'pipes' },
+  ...change,
+})
 
 export const EXITED: AgentExit = {
   code: 0,

@@ -10,23 +10,11 @@ import { recover, retryCommit } from '../../daemon/embedded.ts'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { ModelDisk } from '../fakes/model-disk.ts'
 import { ModelFiles } from '../fakes/model-files.ts'
-import { type FakeWorld, fakeWorld, REQUESTER } from '../fakes/ports.ts'
+import { type FakeWorld, fakeWorld, REQUESTER, runRequest } from '../fakes/ports.ts'
 
 const NOW = new Date('2026-01-02T00:00:00.000Z')
 
-const RUN: RunRequest = {
-  bases: ['/base'],
-  profile: 'fixture',
-  name: null,
-  afterwards: 'gate',
-  command: ['true'],
-  cwd: '/base',
-  requester: REQUESTER,
-  budgets: {},
-  environment: {},
-  setEnvironment: {},
-  stdio: { kind: 'pipes' },
-}
+const RUN: RunRequest = runRequest()
 
 /** The use cases over the store that refuses what the lifecycle does not have; everything else is a fake. */
 async function makeEngine(change: (world: FakeWorld) => void) {

@@ -1,0 +1,35 @@
+import { encodePath } from '../contract/bytes.ts'
+import type { Change, NodeState } from '../contract/changeset.ts'
+import type { Dir, Disk } from '../lib/disk.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import type { Sources } from './commit-context.ts'
+
+/** Where the content of a change comes from, and the place that gets it. */
+export interface ContentCopy {
+  sources: Sources
+  dir: Dir
+  name: Uint8Array
+}
+
+/** Copies the new content of a file. What is copied is what was reviewed: its digest is taken on the way. */
+export function copyContent(
+  disk: Disk,
+  change: Change,
+  state: NodeState,
+  { sources, dir, name }: ContentCopy,
+): void {
+  const source = sources.find(change, state)
+  if (source === null) throw changed(change, 'its content is gone from the layers')
+  try {
+    const sha256 = disk.copyFile(source.dir, source.name, dir, name)
+    if (sha256 !== state.sha256) throw changed(change, 'its content is another one now')
+  } finally {
+    source.release()
+  }
+}
+
+const changed = (change: Change, why: string): PuzzledError =>
+  new PuzzledError('changed-since-review', `"${encodePath(change.path).path}": ${why}`, {
+    hint: 'Nothing was changed. Review the branch again.',
+    data: { ...encodePath(change.path) },
+  })
