@@ -57,7 +57,7 @@ export class KillGround {
       )
       sh(
         `echo new > edit; mknod gone c 0 0; mknod tree c 0 0; cp -p "$BASE/meta" meta; chmod 600 meta; ln -s gone link
-         echo file > becomes; mkdir -p new/sub; echo n > new/sub/n; ln new/sub/n new/hard; head -c 3000000 /dev/urandom > large`,
+         echo file > becomes; mkdir -p new/sub; echo n > new/sub/n; ln new/sub/n new/hard; yes large | head -c 3000000 > large`,
         this.#upper(index),
         { BASE: base },
       )
