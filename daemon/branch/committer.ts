@@ -138,7 +138,7 @@ export function ownThreads(): CommitLinks {
   const commits = new WorkerLink(workerPath('commit'), {
     data: { held: held.shared },
     // Its locks among them: nobody could commit into those bases until this process ends.
-    onEnd: () => held.takeAll().forEach(close),
+    onEnd: () => held.closeAll(close),
   })
   return { commits, housekeeping: new WorkerLink(workerPath('commit')) }
 }

@@ -1,3 +1,5 @@
+import { errnoOf } from '../lib/errors.ts'
+
 /** Far more than a commit keeps open. */
 const SLOTS = 4096
 
@@ -38,5 +40,18 @@ export class HeldDescriptors {
   /** What a thread that is gone left behind; forgotten here. */
   takeAll(): number[] {
     return [...this.#slots.keys()].map((at) => Atomics.exchange(this.#slots, at, 0)).filter((fd) => fd !== 0)
+  }
+
+  /**
+   * Gives back what a thread that is gone left behind. A broken disk answers EIO and the number is free all the same: it
+   * must not keep the locks of the others, nor end the process that hears of it.
+   */
+  closeAll(close: (fd: number) => void): void {
+    for (const fd of this.takeAll())
+      try {
+        close(fd)
+      } catch (error) {
+        if (errnoOf(error) === undefined) throw error
+      }
   }
 }

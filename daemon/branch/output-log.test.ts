@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -87,6 +87,40 @@ describe('the output of an agent', () => {
     expect(await readAll()).toBe('whole')
     await written(' again')
     expect(await readAll()).toBe('whole again')
+  })
+
+  it('survives a tail of zeros, as a filesystem leaves it behind where the data was not written any more', async () => {
+    await written('whole')
+    appendFileSync(join(root, 'output', segments()[0] ?? ''), Buffer.alloc(4096))
+    expect(await readAll()).toBe('whole')
+    await written(' again')
+    expect(await readAll()).toBe('whole again')
+  })
+
+  it('goes on behind an older segment that lost its tail, and says how much is gone', async () => {
+    const log = logs.open('b')
+    for (let index = 0; index < 6; index++) {
+      log.write('stdout', Buffer.alloc(1 << 20, `${index}`))
+      await log.end()
+    }
+    const [older = ''] = segments()
+    expect(segments()).toHaveLength(2)
+    const path = join(root, 'output', older)
+    const { size } = statSync(path)
+    const torn = size - 100
+    truncateSync(path, torn)
+    const text = await readAll()
+    expect(text.endsWith('5'.repeat(1 << 20))).toBe(true)
+    let lost = 0
+    for (let cursor = 0, going = true; going; ) {
+      const part = await logs.read('b', cursor, 100_000)
+      lost += part.lost
+      going = part.entries.length > 0
+      cursor = part.next
+    }
+    expect(lost).toBeGreaterThanOrEqual(100)
+    expect(lost).toBeLessThan(size)
+    expect(text.length + lost).toBeLessThanOrEqual(6 * (1 << 20) + 6 * 4 * 13)
   })
 
   it('is left out where the disk refuses, and nobody is disturbed', async () => {

@@ -6,7 +6,8 @@ import { errnoOf } from '../lib/errors.ts'
 /**
  * What the agent of a branch wrote, in `output/` of the branch's directory: segments that are named after the offset at
  * which they begin, each a row of entries. The newest two are kept. An offset is a cursor that stays valid: what was
- * removed behind it is only missing. Entries are not synced; after a power cut a torn last one is absent.
+ * removed behind it is only missing. Entries are not synced; after a power cut a torn last one is absent, in a segment that
+ * others follow too.
  */
 export const SEGMENT_BYTES = 4 << 20
 const KEPT_SEGMENTS = 2
@@ -41,20 +42,22 @@ export class FileOutputLogs {
     const folder = join(this.#directoryOf(id), FOLDER)
     const starts = await segmentsOf(folder)
     const entries: OutputEntry[] = []
-    const first = starts[0] ?? 0
-    let next = Math.max(cursor, first)
+    let next = cursor
+    let lost = 0
     let room = limit
     for (const [index, start] of starts.entries()) {
       const end = starts[index + 1] ?? Number.POSITIVE_INFINITY
       if (end <= next) continue
-      if (next < start) next = start
+      // Removed, or never on the disk when the power went.
+      lost += Math.max(0, start - next)
+      next = Math.max(next, start)
       const read = await readSegment(join(folder, segmentName(start)), next - start, room)
       entries.push(...read.entries)
       next += read.bytes
       room -= read.bytes
-      if (room <= 0 || (read.bytes === 0 && end !== Number.POSITIVE_INFINITY && next < end)) break
+      if (room <= 0) break
     }
-    return { entries, next, lost: Math.max(0, first - cursor) }
+    return { entries, next, lost }
   }
 }
 
@@ -85,8 +88,9 @@ async function readSegment(
     if (at + HEAD_BYTES + size > bytes.length) break
     const stream = STREAMS[bytes.readUInt8(at)] ?? 'stdout'
     const millis = Number(bytes.readBigUInt64BE(at + 1))
-    // A cursor that nobody was given points into the middle of an entry: there is nothing to read there.
-    if (millis > LATEST_MILLIS) break
+    // A cursor that nobody was given points into the middle of an entry, and a power cut can leave a tail of zeros: there
+    // is nothing to read there.
+    if (millis === 0 || millis > LATEST_MILLIS) break
     const start = at + HEAD_BYTES
     entries.push({
       at: new Date(millis).toISOString(),

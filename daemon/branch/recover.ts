@@ -47,22 +47,44 @@ function perform(disk: Disk, journal: Dir, step: RecoveryStep, at: string): Comm
   switch (step.kind) {
     case 'show':
       return fateOf(step.commit, step.branch, 'stuck', null, step.reason, false)
-    case 'sweep':
-      removeLeftovers(disk, journal, step.commit)
-      return fateOf(step.commit, null, 'swept', null, 'it had not been decided; the base is the old one')
-    case 'clear':
-      removeStaging(disk, journal, step.commit, step.journal.begin.areas)
+    case 'sweep': {
+      const left = leftBy(() => removeLeftovers(disk, journal, step.commit))
+      return fateOf(
+        step.commit,
+        null,
+        'swept',
+        null,
+        `it had not been decided; the base is the old one${left}`,
+      )
+    }
+    case 'clear': {
+      const left = leftBy(() => removeStaging(disk, journal, step.commit, step.journal.begin.areas))
       return fateOf(
         step.commit,
         step.branch,
         'undone',
         step.journal,
-        'it was undone; the base is the old one',
+        `it was undone; the base is the old one${left}`,
       )
+    }
     case 'tidy':
       return tidy(disk, journal, step.journal)
     case 'finish':
       return goOn(disk, journal, step.journal, at)
+  }
+}
+
+/**
+ * What became of the commit is known: a disk that does not let go of what is left over must not keep all other commits, and
+ * the whole store, from coming up. Its records go last, so the next start tries again.
+ */
+function leftBy(remove: () => void): string {
+  try {
+    remove()
+    return ''
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error
+    return `, but what is left of it cannot be removed: ${error instanceof Error ? error.message : error}`
   }
 }
 
@@ -81,8 +103,10 @@ function fateOf(
 function tidy(disk: Disk, journal: Dir, read: ReadJournal): CommitFate {
   const { commit, branch } = read.begin
   const leftover = disk.stat(journal, openingName(commit)) !== null
-  if (leftover) disk.unlink(journal, openingName(commit))
-  return fateOf(commit, branch, 'committed', read, 'it had been committed', leftover)
+  const left = leftBy(() => {
+    if (leftover) disk.unlink(journal, openingName(commit))
+  })
+  return fateOf(commit, branch, 'committed', read, `it had been committed${left}`, leftover)
 }
 
 /** J3 and J5: the same steps as in the commit itself, from wherever it stopped. */

@@ -24,7 +24,10 @@ describe('recovery', () => {
 
   it('does nothing about what is stuck until a person says so, and shows why', () => {
     const stuck = journal({ kind: 'stuck', at: AT, reason: 'EIO' })
-    expect(step(stuck)).toMatchObject({ kind: 'show', reason: 'commit c1 is stuck: EIO' })
+    expect(step(stuck)).toMatchObject({
+      kind: 'show',
+      reason: 'Commit c1 can neither be finished nor undone: EIO',
+    })
     expect(step(stuck, ['c2'])).toMatchObject({ kind: 'show' })
     expect(step(stuck, ['c1'])).toMatchObject({ kind: 'finish' })
   })
@@ -34,11 +37,12 @@ describe('recovery', () => {
     expect(step(damaged, ['c1'])).toMatchObject({
       kind: 'show',
       branch: '23456789bc',
-      reason: /damaged: at byte 5/,
+      reason: expect.stringMatching(/damaged \(at byte 5\): put journal\/c1\.log .* back/),
     })
     expect(step({ kind: 'newer', reason: 'version 2', begin: null })).toMatchObject({
       kind: 'show',
       branch: null,
+      reason: expect.stringContaining('newer puzzled (version 2): use that one'),
     })
   })
 })

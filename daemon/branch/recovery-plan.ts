@@ -37,7 +37,7 @@ export function planRecovery(
         kind: 'show',
         commit,
         branch: journal.begin?.branch ?? null,
-        reason: `the journal of commit ${commit} is ${journal.kind}: ${journal.reason}`,
+        reason: unreadableReason(commit, journal),
       }
     const { branch } = journal.begin
     switch (stateOf(journal)) {
@@ -56,9 +56,15 @@ export function planRecovery(
   })
 }
 
+/** What a person can do about it stands with it: trying again changes nothing. */
+const unreadableReason = (commit: string, { kind, reason }: DamagedJournal): string =>
+  kind === 'newer'
+    ? `the journal of commit ${commit} was written by a newer puzzled (${reason}): use that one`
+    : `the journal of commit ${commit} is damaged (${reason}): put journal/${commit}.log of the store back from a backup, or see docs/operations.md, "A journal is damaged"`
+
 function stuckReason(commit: string, journal: ReadJournal): string {
   const last = journal.outcome.at(-1)
-  return `commit ${commit} is stuck${last?.kind === 'stuck' ? `: ${last.reason}` : ''}`
+  return `Commit ${commit} can neither be finished nor undone${last?.kind === 'stuck' ? `: ${last.reason}` : ''}`
 }
 
 /** What became of one commit. */

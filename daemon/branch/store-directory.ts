@@ -18,7 +18,7 @@ import { errnoOf, PuzzledError } from '../lib/errors.ts'
 import { unsuitableState } from '../lib/state-place.ts'
 
 export const STORE_VERSION = 1
-export const STORE_FOLDERS = ['branches', 'journal', 'staging', 'queue', 'audit', 'policy', 'trash'] as const
+export const STORE_FOLDERS = ['branches', 'journal', 'staging', 'audit', 'policy', 'trash'] as const
 
 export interface StoreDirectory {
   /** Canonical. */

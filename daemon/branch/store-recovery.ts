@@ -1,6 +1,5 @@
 import type { AgentExit, BranchRecord } from '../contract/branch.ts'
 import { type BranchState, isTerminal } from '../contract/states.ts'
-import { PuzzledError } from '../lib/errors.ts'
 import { afterRestart } from './lifecycle.ts'
 import { type CommitFate, stateAfterCommit } from './recovery-plan.ts'
 import type { DamagedBranch, FileBranchStore } from './store.ts'
@@ -63,8 +62,12 @@ export async function recoverBranch(
       landed: false,
     }
   }
-  if (to === state) return null
   const reason = fate?.reason ?? 'puzzled was restarted'
+  if (to === state) {
+    // What a person tried meanwhile may have led to something else that is wrong.
+    if (fate?.fate === 'stuck' && reason !== record.reason) await store.settle(id, to, reason)
+    return null
+  }
   await store.settle(id, to, reason, changeFor(record, to, fate, now))
   return { branch: id, from: state, to, reason, landed: fate?.fate === 'committed' }
 }
@@ -111,9 +114,3 @@ const interrupted = (record: BranchRecord, now: Date): AgentExit => ({
   cpuSystemMs: 0,
   maxRssBytes: 0,
 })
-
-/** A person's word that a stuck branch may be tried again. */
-export function requireStuck(record: BranchRecord): void {
-  if (record.state !== 'commit-stuck')
-    throw new PuzzledError('wrong-state', `Branch ${record.id} is ${record.state}, not "commit-stuck"`)
-}

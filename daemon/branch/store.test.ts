@@ -205,6 +205,13 @@ describe('a restart', () => {
     expect(await restartIn(state, [...fates])).toBe(expected)
   })
 
+  it('says of a stuck commit what is wrong now, not what was wrong before', async () => {
+    const { store } = await makeStore()
+    await store.create(branchRecord(A, { state: 'commit-stuck', reason: 'EIO' }))
+    await recoverBranches(store, [fate('stuck', { reason: 'its journal is damaged' })], NOW)
+    expect(await store.read(A)).toMatchObject({ state: 'commit-stuck', reason: 'its journal is damaged' })
+  })
+
   it('does not take an earlier part for the commit that was interrupted', async () => {
     expect(await restartIn('staging', [fate('committed')], '2026-01-01T12:00:00.500Z')).toBe('stopped')
   })

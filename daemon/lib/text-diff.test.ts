@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
+import { deflateSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { hunkHeader, textDiff } from './text-diff.ts'
+import { hunkHeader, isBinary, textDiff } from './text-diff.ts'
 
 const of = (before: string, after: string) => textDiff(Buffer.from(before), Buffer.from(after))
 const shown = (before: string, after: string): string[] =>
@@ -24,6 +26,24 @@ describe('the lines that changed', () => {
 
   it('are not looked for in binary files', () => {
     expect(textDiff(Buffer.from([1, 0, 2]), Buffer.from('text'))).toEqual({ kind: 'binary', hunks: [] })
+  })
+
+  it('are not looked for in a compressed file, however small', () => {
+    const objects = Array.from({ length: 200 }, (_, at) => {
+      const tree = createHash('sha1').update(String(at)).digest('hex')
+      return deflateSync(`commit 99\0tree ${tree}\nauthor A <a@example.com> 1700000000 +0000\n\nsubject\n`, {
+        level: 1,
+      })
+    })
+    const tricky = objects.filter((object) => !object.includes(0))
+    expect(tricky.length).toBeGreaterThan(20)
+    expect(tricky.filter((object) => textDiff(object, object).kind !== 'binary')).toEqual([])
+  })
+
+  it('are shown in every encoding of text, colours and form feeds included', () => {
+    for (const text of ['\x1b[1mbold\x1b[0m\f\b', '\x01 in ASCII', `${'a'.repeat(7999)}\u{1f600}\x01`])
+      expect(isBinary(Buffer.from(text)), JSON.stringify(text)).toBe(false)
+    expect(isBinary(Buffer.from('Gr\xfc\xdfe\r\n', 'latin1'))).toBe(false)
   })
 
   it('tell invalid UTF-8 sequences apart', () => {

@@ -15,8 +15,29 @@ export type TextDiff =
   /** Not text, or text that cannot be compared in reasonable time. */
   | { kind: 'binary' | 'too-different'; hunks: readonly [] }
 
-/** As git decides: a NUL byte near the beginning. Bytes that are no UTF-8 are shown, not hidden behind "binary". */
-export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, 8000).includes(0)
+/**
+ * Near the beginning: a NUL byte, as git decides, or control characters in what is no UTF-8 either, as in a small
+ * compressed file. Text of another encoding has none of those: it is shown, not hidden behind "binary".
+ */
+export function isBinary(bytes: Uint8Array): boolean {
+  const head = bytes.subarray(0, 8000)
+  return head.includes(0) || (head.some(isControl) && !isUtf8(head))
+}
+
+/** But those that stand in texts: from backspace to carriage return, and escape. */
+const isControl = (byte: number): boolean =>
+  (byte < 0x20 && (byte < 8 || byte > 13) && byte !== 0x1b) || byte === 0x7f
+
+/** A character that is cut off at the end is no fault. */
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
+    return true
+  } catch {
+    // What TextDecoder throws says no more than that.
+    return false
+  }
+}
 
 /** More edits than this are a rewrite, and nobody reads the diff of a rewrite; it also bounds the quadratic search. */
 const MAX_EDITS = 5000

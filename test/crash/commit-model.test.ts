@@ -210,6 +210,30 @@ describe('a commit on a disk that refuses', () => {
       }
     },
   )
+
+  it('comes up again where what was staged cannot be removed, and removes it when the disk is well', async () => {
+    const trees = await reference()
+    let refused = 0
+    for (let n = 1; n <= trees.steps; n++) {
+      const { disk } = await dieAt(n)
+      disk.restart(() => 'kept')
+      disk.beforeStep = (_, call) => {
+        if (call !== 'unlink' && call !== 'removeDir') return
+        refused++
+        throw Object.assign(new Error(`${call}: EIO`), { code: 'EIO' })
+      }
+      const fates = recoverCommits(disk, '/store/journal', AT)
+      expect(
+        fates.every(({ fate }) => fate !== 'stuck'),
+        `step ${n}`,
+      ).toBe(true)
+      disk.beforeStep = undefined
+      recoverCommits(disk, '/store/journal', AT)
+      disk.settle()
+      expectOldOrNew(disk, trees, `step ${n}`)
+    }
+    expect(refused).toBeGreaterThan(0)
+  })
 })
 
 describe('the test itself', () => {
