@@ -4,7 +4,7 @@ import { announcing } from './agent/announce.ts'
 import { EventStream } from './agent/event-stream.ts'
 import { LocalEngine } from './agent/local-engine.ts'
 import { measuring } from './agent/measure.ts'
-import type { Auditor, Budgeting, Ports, RunningAgent } from './agent/ports.ts'
+import type { Auditor, Ports, RunningAgent } from './agent/ports.ts'
 import { AuditLog } from './audit/log.ts'
 import { archiveOld } from './audit/prune.ts'
 import { ownThreads, sameThread, WorkerCommitter } from './branch/committer.ts'
@@ -12,15 +12,15 @@ import { LayerDiffer } from './branch/diff.ts'
 import { FileOutputLogs } from './branch/output-log.ts'
 import { OverlayLayers } from './branch/overlay.ts'
 import { WorkerRebaser } from './branch/rebaser.ts'
-import { BranchSpace, type SpaceReader } from './branch/space.ts'
+import { BranchSpace } from './branch/space.ts'
 import { FileBranchStore } from './branch/store.ts'
 import { openStoreDirectory } from './branch/store-directory.ts'
 import { type RecoveryReport, recoverBranch, recoverBranches } from './branch/store-recovery.ts'
-import { exceededError, Meter } from './budget/meter.ts'
+import { budgeting } from './budget-parts.ts'
 import type { BranchRecord, Requester } from './contract/branch.ts'
 import type { CollectResult, Engine } from './contract/engine.ts'
 import type { FeatureName, Features } from './contract/features.ts'
-import type { BudgetKind, Profile } from './contract/profile.ts'
+import type { Profile } from './contract/profile.ts'
 import { auditing, listing, networkCounters, openListeners, readBeforeText } from './event-parts.ts'
 import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
 import { commandFiles, nodeFiles } from './lib/durable.ts'
@@ -280,51 +280,6 @@ const delegate = (agent: Awaited<ReturnType<Launcher['start']>>): RunningAgent =
   ...(agent.output === undefined ? {} : { output: agent.output }),
   ...(agent.errors === undefined ? {} : { errors: agent.errors }),
 })
-
-/** A meter per agent. Where nobody could be asked for more, a frozen agent would stand still for ever: it is ended. */
-const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchSpace): Budgeting => ({
-  atLimit: (wished) => (canAsk ? wished : 'kill'),
-  watch: (id, { limits, atLimit }, agent, hooks) => {
-    const layers =
-      limits.disk === undefined && limits.inodes === undefined ? null : space.readerOf(id, limits)
-    const meter = new Meter(limits, atLimit, {
-      readings: async () => ({ ...agent.readings(), ...layers?.read(), ...network.readings(id) }),
-      freeze: () => agent.freeze(),
-      thaw: () => agent.thaw(),
-      kill: async () => void (await agent.kill('budget')),
-      announce: ({ budget, used, limit, percent }) => hooks.crossed(budget, used, limit, percent),
-      exceeded: ({ message, action, ...facts }) => hooks.exceeded(message, action, facts),
-      failed: (error, action) => hooks.exceeded(unreadable(error), action, {}),
-      extended: (kind, limit) => extendHeld(kind, limit, agent, layers),
-      now: () => performance.now(),
-    })
-    if (Object.keys(limits).length > 0) meter.start()
-    return {
-      extend: (kind, by) => meter.extend(kind, by),
-      refusal: () => refusalOf(meter, id),
-      stop: () => meter.stop(),
-    }
-  },
-})
-
-/** A disk that is nearly full is a reason of its own. */
-const unreadable = (error: unknown): string =>
-  error instanceof PuzzledError && error.code === 'no-space'
-    ? `${error.message}. ${error.hint ?? ''}`
-    : `Its use cannot be read: ${error}`
-
-function refusalOf(meter: Meter, id: string): Error | null {
-  if (meter.exceeded !== null) return exceededError(meter.exceeded, id)
-  if (!meter.acted) return null
-  return new PuzzledError('budget-exceeded', `Nobody could read what branch ${id} uses, so it stands still`, {
-    hint: `It goes on when its use can be read and one of its budgets is extended: puzzlectl budget ${id} …`,
-  })
-}
-
-function extendHeld(kind: BudgetKind, limit: number, agent: RunningAgent, layers: SpaceReader | null): void {
-  if (kind === 'disk' || kind === 'inodes') layers?.extend(kind, limit)
-  else agent.extend(kind, limit)
-}
 
 /** The probes are loaded when somebody asks: most starts do not. */
 async function probe(root: string, names?: readonly FeatureName[]): Promise<Partial<Features>> {

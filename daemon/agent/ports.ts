@@ -266,7 +266,12 @@ export interface BudgetHooks {
 export interface Budgeting {
   /** What happens at 100 %: the profile's wish, or `kill` where nobody could be asked. */
   readonly atLimit: (wished: 'freeze' | 'kill') => 'freeze' | 'kill'
-  watch(id: string, limits: Profile['budgets'], agent: RunningAgent, hooks: BudgetHooks): BudgetWatch
+  watch(
+    record: BranchRecord,
+    budgets: Profile['budgets'],
+    agent: RunningAgent,
+    hooks: BudgetHooks,
+  ): BudgetWatch
 }
 
 export interface Auditor {

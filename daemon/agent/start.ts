@@ -50,7 +50,7 @@ export async function startAgent(
     // In a branch that was only created, the first command is the agent.
     return recordExit(ports, record.id, exit, request.again === undefined || record.state === 'ready')
   }
-  const watch = await watchOrEnd(ports, record.id, { ...budgets, atLimit }, agent, settle)
+  const watch = await watchOrEnd(ports, record, { ...budgets, atLimit }, agent, settle)
   const exited = agent.exited.then(async (exit) => {
     // Whatever else fails: that the agent ended is recorded.
     await watch.stop().catch((error: unknown) => warn(ports, record.id, `Its meter did not stop: ${error}`))
@@ -71,13 +71,13 @@ export async function startAgent(
 /** An agent whose budgets nobody watches must not go on. */
 async function watchOrEnd(
   ports: Ports,
-  id: string,
+  record: BranchRecord,
   budgets: LaunchRequest['profile']['budgets'],
   agent: RunningAgent,
   settle: (exit: AgentExit) => Promise<AgentExit>,
 ): Promise<BudgetWatch> {
   try {
-    return ports.budgets.watch(id, budgets, agent, budgetHooks(ports, id))
+    return ports.budgets.watch(record, budgets, agent, budgetHooks(ports, record.id))
   } catch (error) {
     await agent.kill('signal')
     await settle(await agent.exited)

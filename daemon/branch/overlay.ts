@@ -67,12 +67,16 @@ export class OverlayLayers {
     const layers = join(this.#store.directory(record.id), 'layers')
     const next = record.layers + 1
     for (const [index] of record.bases.entries())
-      makeLayer(layers, next, index, join(layers, layerName(record.layers), String(index), 'upper'))
+      makeLayer(layers, next, index, upperOf(layers, record.layers, index))
     return next
   }
 }
 
 const layerName = (layer: number): string => String(layer).padStart(3, '0')
+
+/** Below the directory of a branch's layers. */
+export const upperOf = (layers: string, layer: number, index: number): string =>
+  join(layers, layerName(layer), String(index), 'upper')
 
 /** Where each base's layers are; pure arithmetic on names, used for mounting and for the diff alike. */
 export function layerMounts(record: BranchRecord, directory: string): LayerMount[] {

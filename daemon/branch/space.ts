@@ -1,11 +1,13 @@
 import { join } from 'node:path'
+import type { BranchRecord } from '../contract/branch.ts'
 import { fstatfs } from '../kernel/file-data.ts'
 import { openRoot, withFd } from '../kernel/paths.ts'
 import { getProject, projectQuota, projectUsage, setProjectLimits } from '../kernel/quota.ts'
 import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { WorkerLink } from '../lib/worker-link.ts'
-import type { LayerStore } from './overlay.ts'
+import type { DeletionQuestion } from './deletion-walk.ts'
+import { type LayerStore, upperOf } from './overlay.ts'
 import type { Use } from './space-walk.ts'
 
 /** What the layers of one branch take on disk. */
@@ -14,6 +16,11 @@ export interface SpaceReader {
   read(): { disk?: number; inodes?: number }
   /** A budget was extended. */
   extend(kind: 'disk' | 'inodes', limit: number): void
+}
+
+export interface DeletionReader {
+  read(): number | undefined
+  extend(limit: number): void
 }
 
 /** Most commands are over before a first walk would be. */
@@ -58,42 +65,84 @@ export class BranchSpace {
     await this.#walker.close()
   }
 
+  /** How many paths of its bases a branch has deleted; undefined as long as nobody knows. */
+  deletionsOf({ id, bases, layers }: BranchRecord, limit: number): DeletionReader {
+    let most = limit
+    const directory = join(this.#store.directory(id), 'layers')
+    const questions = (): DeletionQuestion[] =>
+      bases.flatMap(({ path }, index) =>
+        Array.from({ length: layers }, (_, layer) => ({
+          upper: upperOf(directory, layer + 1, index),
+          base: path,
+          most,
+        })),
+      )
+    const count = new NowAndThen(
+      async () => (await this.#walker.call('deletions', questions())) as number,
+      this.#now,
+    )
+    return {
+      read: () => count.read(),
+      extend: (to) => {
+        most = to
+      },
+    }
+  }
+
   #walked(layers: string, disk: number | undefined): SpaceReader {
-    let last: { disk?: number; inodes?: number } = {}
-    let failure: unknown
     let limit = disk ?? Number.POSITIVE_INFINITY
     let usedAtWalk = roomOf(layers).used
-    let next = this.#now() + FIRST_WALK_MILLIS
-    const walk = async (): Promise<void> => {
-      const began = this.#now()
-      next = Number.POSITIVE_INFINITY
+    const walk = new NowAndThen(async () => {
       usedAtWalk = roomOf(layers).used
       const { bytes, inodes } = (await this.#walker.call('measure', layers)) as Use
-      last = { disk: bytes, inodes }
-      const ended = this.#now()
-      next = ended + Math.max(PAUSE_MILLIS, (ended - began) / WALK_SHARE)
-    }
+      return { disk: bytes, inodes }
+    }, this.#now)
     return {
-      read: () => {
-        if (failure !== undefined) {
-          // The agent stands still for it. Whoever lets it go on begins with another walk.
-          const thrown = failure
-          failure = undefined
-          next = this.#now()
-          throw thrown
-        }
-        // Nobody can have used more than the whole filesystem has grown by: only when that could be too much, at once.
-        const hurry = (last.disk ?? 0) + roomOf(layers).used - usedAtWalk >= limit
-        if (this.#now() >= next || (hurry && next !== Number.POSITIVE_INFINITY))
-          walk().catch((error: unknown) => {
-            failure = error
-          })
-        return last
-      },
+      // Nobody can have used more than the whole filesystem has grown by: only when that could be too much, at once.
+      read: () => walk.read((last) => (last?.disk ?? 0) + roomOf(layers).used - usedAtWalk >= limit) ?? {},
       extend: (kind, to) => {
         if (kind === 'disk') limit = to
       },
     }
+  }
+}
+
+/** What takes a while to find out: asked again and again, and read at once as it was last known. */
+class NowAndThen<Known> {
+  readonly #ask: () => Promise<Known>
+  readonly #now: () => number
+  #last: Known | undefined
+  #failure: { error: unknown } | undefined
+  #next: number
+
+  constructor(ask: () => Promise<Known>, now: () => number) {
+    this.#ask = ask
+    this.#now = now
+    this.#next = now() + FIRST_WALK_MILLIS
+  }
+
+  read(hurry: (last: Known | undefined) => boolean = () => false): Known | undefined {
+    if (this.#failure !== undefined) {
+      // The agent stands still for it. Whoever lets it go on begins with another walk.
+      const { error } = this.#failure
+      this.#failure = undefined
+      this.#next = this.#now()
+      throw error
+    }
+    const due = this.#now() >= this.#next || (this.#next !== Number.POSITIVE_INFINITY && hurry(this.#last))
+    if (due)
+      this.#walk().catch((error: unknown) => {
+        this.#failure = { error }
+      })
+    return this.#last
+  }
+
+  async #walk(): Promise<void> {
+    const began = this.#now()
+    this.#next = Number.POSITIVE_INFINITY
+    this.#last = await this.#ask()
+    const ended = this.#now()
+    this.#next = ended + Math.max(PAUSE_MILLIS, (ended - began) / WALK_SHARE)
   }
 }
 

@@ -170,8 +170,11 @@ function aliasesOf({ changes, bases }: Changeset): Map<string, string[]> {
   return aliases
 }
 
-function settingsOf({ profile }: BranchRecord): Record<string, unknown> {
-  const { allowSetuid, maxFiles, maxBytes, maxDeletions, onAgentFailure } = profile.resolved.gate
+/** A budget of deletions also counts at the end: what an agent deletes in its last moment no meter has seen. */
+function settingsOf({ profile, extensions }: BranchRecord): Record<string, unknown> {
+  const { allowSetuid, maxFiles, maxBytes, onAgentFailure, ...gate } = profile.resolved.gate
+  const { deletions: budget = Number.POSITIVE_INFINITY } = profile.resolved.budgets.limits
+  const maxDeletions = Math.min(gate.maxDeletions, budget + (extensions.deletions ?? 0))
   return { allowSetuid, maxFiles, maxBytes, maxDeletions, onAgentFailure }
 }
 

@@ -59,6 +59,18 @@ describe('the gate', () => {
     expect(verdict.policies).toEqual([{ name: 'commit', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) }])
   })
 
+  it('holds deletions that pass the budget, which no meter may have seen, and counts what a person added', async () => {
+    const gone = makeChangeset(['a', 'b', 'c'].map((path) => ({ path, kind: 'delete' })))
+    const { profile } = makeRecord()
+    const budgets = { ...profile.resolved.budgets, limits: { deletions: 2 } }
+    const record = { profile: { ...profile, resolved: { ...profile.resolved, budgets } } }
+    const gate = makeGate(shipped)
+    const verdict = await gate.evaluate(makeRecord(record), gone)
+    expect([verdict.kind, verdict.hold.map(({ rule }) => rule)]).toEqual(['hold', ['mass-deletion']])
+    const extended = makeRecord({ ...record, extensions: { deletions: 1 } })
+    expect((await gate.evaluate(extended, gone)).kind).toBe('allow')
+  })
+
   it('asks every policy: any hold holds, any deny denies', async () => {
     const finding = { rule: 'house', severity: 'high', message: 'a person must look' }
     const hold = await custom(

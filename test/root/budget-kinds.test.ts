@@ -1,4 +1,5 @@
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -10,9 +11,12 @@ import { defaultConfig } from '../../daemon/lib/config.ts'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
 import { needs, program, root } from '../tier/needs.ts'
 import { warmUp } from './branch.fixture.ts'
+import { Outside } from './network-rig.ts'
 
-const check = needs(root, program('perl'))
+const check = needs(root, program('perl'), program('curl'))
+/** Whoever owns the base is who the agent runs as; a profile of one's own is for root. */
 const USER = 1000
+const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
 const MiB = 2 ** 20
 
 /** Slowly, because the meter looks a few times a second and both thresholds are to be seen. */
@@ -58,22 +62,75 @@ const ROWS: readonly Row[] = [
     more: 2000,
     act: `for (1 .. 220) { open my $f, ">", "f$_"; close $f; ${wait} $_ > 170 ? .3 : 0 }`,
   },
+  {
+    kind: 'deletions',
+    limit: 100,
+    more: 1000,
+    act: `for (1 .. 130) { unlink "old/$_"; ${wait} $_ > 94 && $_ < 110 ? .3 : 0 } ${wait} 4`,
+  },
+  {
+    kind: 'requests',
+    limit: 10,
+    more: 100,
+    act: `for (1 .. 14) { system "curl -sSo /dev/null http://read.example.com/" and die; ${wait} .3 }`,
+  },
+  {
+    kind: 'egress',
+    limit: 40_000,
+    more: 400_000,
+    act: `for (1 .. 14) { system "head -c 4000 /dev/zero | curl -sSo /dev/null --data-binary \\@- http://live.example.com/" and die; ${wait} .3 }`,
+  },
+  {
+    kind: 'queued',
+    limit: 40_000,
+    more: 400_000,
+    act: `for (1 .. 14) { system "head -c 4000 /dev/zero | curl -sSo /dev/null --data-binary \\@- http://queue.example.com/" and die; ${wait} .3 }`,
+  },
   { kind: 'exec', limit: 10, more: 100, act: `for (1 .. 14) { system "/bin/true"; ${wait} .3 }` },
 ]
+
+const NETWORK = new Set<BudgetKind>(['requests', 'egress', 'queued'])
+
+/** A profile with a network of three hosts: what is sent at once, what waits, what is only read. */
+const PROFILE = `format: puzzled/profile/v1
+name: three-hosts
+description: Reads, sends and queues.
+mounts:
+  - { path: [/usr, /bin, /lib, /etc], mode: ro, why: programs are there }
+  - { path: [/lib32, /lib64, /libx32], mode: ro, optional: true, why: libraries are there }
+exec:
+  allow: { any: true, why: programs are run }
+network:
+  mode: gated
+  why: Budgets of the network are tested.
+  rules:
+    - { id: live, hosts: [live.example.com], methods: [POST], ports: [80], class: live, addresses: [127.0.0.0/8], why: it is tested }
+    - { id: queue, hosts: [queue.example.com], ports: [80], class: queue, addresses: [127.0.0.0/8], why: it is tested }
+    - { id: read, hosts: [read.example.com], ports: [80], class: read, addresses: [127.0.0.0/8], why: it is tested }
+`
 
 describe('every kind of budget', () => {
   let dir = ''
   let opened: OpenedEngine
+  let outside: Outside
   const events: PuzzledEvent[] = []
   const listening = new AbortController()
 
   beforeEach(async () => {
     dir = mkdtempSync(join(tmpdir(), 'budget-'))
     chmodSync(dir, 0o755)
-    mkdirSync(join(dir, 'base'))
-    chownSync(join(dir, 'base'), USER, USER)
-    const requester = { uid: USER, gid: USER, groups: [USER], name: 'tester' }
-    opened = await openEngine({ ...defaultConfig(), state_dir: join(dir, 'state') }, requester, true)
+    mkdirSync(join(dir, 'base/old'), { recursive: true })
+    for (let n = 1; n <= 130; n++) writeFileSync(join(dir, 'base/old', String(n)), '')
+    for (const path of ['base', 'base/old']) chownSync(join(dir, path), USER, USER)
+    writeFileSync(join(dir, 'three-hosts.yaml'), PROFILE)
+    outside = new Outside()
+    await outside.listen()
+    writeFileSync(
+      join(dir, 'hosts'),
+      ['live', 'queue', 'read'].map((name) => `${outside.address} ${name}.example.com\n`).join(''),
+    )
+    execFileSync('mount', ['--bind', join(dir, 'hosts'), '/etc/hosts'])
+    opened = await openEngine({ ...defaultConfig(), state_dir: join(dir, 'state') }, ROOT, true)
     events.length = 0
     void (async () => {
       for await (const event of opened.engine.events({ branch: null }, listening.signal)) events.push(event)
@@ -83,6 +140,8 @@ describe('every kind of budget', () => {
     for (const { id, state } of await opened.engine.list())
       if (state === 'running' || state === 'frozen') await opened.engine.signal(id, 'KILL')
     await opened.release()
+    execFileSync('umount', ['/etc/hosts'])
+    await outside.close()
     rmSync(dir, { recursive: true, force: true })
   })
 
@@ -92,12 +151,12 @@ describe('every kind of budget', () => {
   async function begin({ kind, limit, act }: Row) {
     const session = await opened.engine.run({
       bases: [join(dir, 'base')],
-      profile: 'offline',
+      profile: NETWORK.has(kind) ? join(dir, 'three-hosts.yaml') : 'offline',
       name: null,
       afterwards: 'discard',
       command: ['/usr/bin/perl', '-e', `$| = 1; ${act}; print "done\\n"`],
       cwd: join(dir, 'base'),
-      requester: { uid: USER, gid: USER, groups: [USER], name: 'tester' },
+      requester: ROOT,
       budgets: { [kind]: limit },
       environment: { PATH: '/usr/bin:/bin' },
       setEnvironment: {},
