@@ -4,6 +4,7 @@ import type { BranchState } from '../contract/states.ts'
 import { branchNamed, unknownBranch } from '../lib/branch-name.ts'
 import type { DurableFiles } from '../lib/durable.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { failpoint } from '../lib/failpoint.ts'
 import { isBranchId } from '../lib/ids.ts'
 import { KeyLock } from '../lib/key-lock.ts'
 import { decodeRecord, encodeRecord } from './branch-json.ts'
@@ -51,6 +52,7 @@ export class FileBranchStore {
         throw new PuzzledError('internal', `Branch ${record.id} exists already`)
       await this.#write(record)
     })
+    failpoint(`branch.${record.state}`)
   }
 
   /**
@@ -96,19 +98,21 @@ export class FileBranchStore {
     return branchNamed(text, [...records, ...damaged.map(({ id }) => ({ id, name: null }))])
   }
 
-  move(
+  async move(
     id: string,
     to: BranchState,
     reason: string,
     change: Partial<BranchRecord> = {},
   ): Promise<BranchRecord> {
-    return this.#change(id, (record) => {
+    const moved = await this.#change(id, (record) => {
       if (!canMove(record.state, to))
         throw new PuzzledError('wrong-state', `Cannot move branch ${id}: ${refusal(record.state, to)}`, {
           data: { branch: id, state: record.state, wanted: to },
         })
       return { ...record, ...change, state: to, reason }
     })
+    failpoint(`branch.${to}`)
+    return moved
   }
 
   update(id: string, change: Partial<BranchRecord>): Promise<BranchRecord> {

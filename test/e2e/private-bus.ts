@@ -41,17 +41,28 @@ export interface PrivateBus {
   readonly project: string
   readonly state: string
   readonly bus: ChildProcess
+  /** More for the environment of every program that is begun here. */
+  readonly env: Record<string, string>
   daemon: ChildProcess
   /** What the daemon wrote to stderr. */
   said(): string
-  /** Starts the daemon (again) and waits until it owns its name. */
-  start(): Promise<void>
+  /** Starts the daemon (again), with failpoints where asked, and waits until it owns its name. */
+  start(failpoints?: string): Promise<void>
   /** One program on this bus as that user; its standard input is empty. */
   exec(who: Identity, command: readonly string[]): Promise<Ended>
   puzzlectl(who: Identity, ...args: string[]): Promise<Ended>
+  /** The same, not waited for. */
+  begin(who: Identity, ...args: string[]): Begun
   /** A connection of this process, which is root. */
   connect(): Promise<BusConnection>
   close(): Promise<void>
+}
+
+export interface Begun {
+  readonly child: ChildProcess
+  /** Its own end; what it started may hold its output open for longer. */
+  readonly exited: Promise<number | null>
+  readonly ended: Promise<Ended>
 }
 
 /** A bus that lets everybody in; who may do what is the daemon's business. */
@@ -85,15 +96,17 @@ export async function privateBus(): Promise<PrivateBus> {
     project: place('project'),
     state: place('state'),
     bus,
+    env: {},
     daemon: bus,
     said: () => run.said,
-    start: async () => {
+    start: async (failpoints = '') => {
       run.said = ''
-      here.daemon = startDaemon(run)
+      here.daemon = startDaemon(run, failpoints)
       await eventually(() => ownsName(address, here.daemon))
     },
-    exec: (who, command) => execute(here, who, command),
-    puzzlectl: (who, ...args) => execute(here, who, [process.execPath, dist('puzzlectl.js'), ...args]),
+    exec: (who, command) => begin(here, who, command).ended,
+    puzzlectl: (who, ...args) => here.begin(who, ...args).ended,
+    begin: (who, ...args) => begin(here, who, [process.execPath, dist('puzzlectl.js'), ...args]),
     connect: () => BusConnection.connect(address),
     close: async () => {
       await end(here.daemon, 'SIGTERM')
@@ -105,9 +118,17 @@ export async function privateBus(): Promise<PrivateBus> {
   return here
 }
 
-function startDaemon(run: { address: string; config: string; said: string }): ChildProcess {
+function startDaemon(
+  run: { address: string; config: string; said: string },
+  failpoints: string,
+): ChildProcess {
   const daemon = spawn(process.execPath, [dist('puzzled.js'), '--config', run.config], {
-    env: { PATH: process.env.PATH, HOME: '/root', DBUS_SYSTEM_BUS_ADDRESS: run.address },
+    env: {
+      PATH: process.env.PATH,
+      HOME: '/root',
+      DBUS_SYSTEM_BUS_ADDRESS: run.address,
+      PUZZLED_FAILPOINTS: failpoints,
+    },
     stdio: ['ignore', 'inherit', 'pipe'],
     cwd: '/',
   })
@@ -145,13 +166,18 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
   await exited
 }
 
-function execute(here: PrivateBus, who: Identity, command: readonly string[]): Promise<Ended> {
+function begin(here: PrivateBus, who: Identity, command: readonly string[]): Begun {
   const groups = who.groups.length === 0 ? ['--clear-groups'] : ['--groups', who.groups.join(',')]
   const identity = ['--reuid', String(who.uid), '--regid', String(who.uid), ...groups]
   const [program = '', ...args] = who.uid === 0 ? command : ['setpriv', ...identity, ...command]
   const child = spawn(program, args, {
     cwd: here.project,
-    env: { PATH: process.env.PATH, HOME: '/nonexistent', DBUS_SYSTEM_BUS_ADDRESS: here.address },
+    env: {
+      PATH: process.env.PATH,
+      HOME: '/nonexistent',
+      DBUS_SYSTEM_BUS_ADDRESS: here.address,
+      ...here.env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = { status: null, out: '', err: '' } as Ended
@@ -161,8 +187,14 @@ function execute(here: PrivateBus, who: Identity, command: readonly string[]): P
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     ended.err += text
   })
-  return new Promise((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', (status) => resolve({ ...ended, status }))
-  })
+  const when = (event: 'exit' | 'close'): Promise<number | null> =>
+    new Promise((resolve, reject) => {
+      child.on('error', reject)
+      child.on(event, resolve)
+    })
+  return {
+    child,
+    exited: when('exit'),
+    ended: when('close').then((status) => ({ ...ended, status })),
+  }
 }
