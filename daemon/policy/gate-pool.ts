@@ -5,7 +5,12 @@ import type { GateReply, GateRequest, GateWorkerData, LoadedPolicy, ScanItem } f
 import { PAGE_BYTES } from './webassembly.ts'
 
 export interface PoolLimits {
+  /** Threads that are there from the beginning. */
   workers: number
+  /** Threads while evaluations wait behind slow ones; all but one for the same owner. */
+  most: number
+  /** How long one waits before another thread is started for it. */
+  growMs: number
   /** A thread holds some 40 MB: after so long without work it is ended, and started again for the next. */
   idleMs: number
   /** For one evaluation or one batch of contents; the thread is ended when it is late. */
@@ -20,6 +25,8 @@ export interface PoolLimits {
 
 export const POOL_LIMITS: PoolLimits = {
   workers: 1,
+  most: 3,
+  growMs: 250,
   idleMs: 60_000,
   timeoutMs: 30_000,
   memoryBytes: 512 * 1024 * 1024,
@@ -33,6 +40,8 @@ const STARTUP_MS = 20_000
 type Answer = Exclude<GateReply, { kind: 'ready' }>
 
 interface Job {
+  /** Whoever asks for much waits behind who asks for little. */
+  owner: string
   request: GateRequest
   transfer: readonly ArrayBuffer[]
   resolve: (reply: Answer) => void
@@ -52,6 +61,9 @@ export type RawResult = { output: unknown } | { failure: string }
 /**
  * Warm threads that hold one set of policies. A thread that is late, traps out of its heap or dies is replaced, and
  * the job it had is a failure: it is never tried again on another thread, because what killed one would kill the next.
+ *
+ * One owner's slow evaluations hold up that owner only: where somebody waits for longer than a moment there are more
+ * threads, the last of which is for others, and a thread that is free goes to who has the fewest.
  */
 export class GatePool {
   readonly #policies: readonly LoadedPolicy[]
@@ -63,6 +75,7 @@ export class GatePool {
   /** Threads that died before they were ready, in a row: a set that cannot start is not started for ever. */
   #stillborn = 0
   #idle: NodeJS.Timeout | null = null
+  #grow: NodeJS.Timeout | null = null
 
   private constructor(policies: readonly LoadedPolicy[], limits: PoolLimits) {
     this.#policies = policies
@@ -86,17 +99,20 @@ export class GatePool {
   }
 
   /** One result per policy, in order. Rejects when no thread came to an end with it. */
-  async evaluate(input: ArrayBuffer): Promise<readonly RawResult[]> {
+  async evaluate(input: ArrayBuffer, owner = ''): Promise<readonly RawResult[]> {
     const id = this.#nextId++
-    const reply = await this.#submit({ kind: 'evaluate', id, input }, [input])
+    const reply = await this.#submit(owner, { kind: 'evaluate', id, input }, [input])
     if (reply.kind !== 'evaluated' || reply.id !== id || reply.results.length !== this.#policies.length)
       throw new Error('the policy worker answered something else')
     return reply.results
   }
 
-  async scan(items: readonly ScanItem[]): Promise<readonly { change: number; scan: ContentScan }[]> {
+  async scan(
+    items: readonly ScanItem[],
+    owner = '',
+  ): Promise<readonly { change: number; scan: ContentScan }[]> {
     const id = this.#nextId++
-    const reply = await this.#submit({ kind: 'scan', id, items }, [])
+    const reply = await this.#submit(owner, { kind: 'scan', id, items }, [])
     if (reply.kind !== 'scanned' || reply.id !== id)
       throw new Error('the policy worker answered something else')
     return reply.scans
@@ -105,18 +121,19 @@ export class GatePool {
   async close(): Promise<void> {
     this.#closed = true
     this.#rest(false)
+    this.#growLater(false)
     for (const job of this.#waiting.splice(0)) job.reject(new Error('the policies were unloaded'))
     await Promise.all([...this.#slots].map(({ worker }) => worker.terminate()))
   }
 
-  #submit(request: GateRequest, transfer: readonly ArrayBuffer[]): Promise<Answer> {
+  #submit(owner: string, request: GateRequest, transfer: readonly ArrayBuffer[]): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#closed) reject(new Error('the policies were unloaded'))
       else if (this.#waiting.length >= this.#limits.queue)
         reject(new Error('too many evaluations are waiting'))
       else {
         this.#rest(false)
-        this.#waiting.push({ request, transfer, resolve, reject })
+        this.#waiting.push({ owner, request, transfer, resolve, reject })
         this.#replenish()
         this.#dispatch()
       }
@@ -126,13 +143,43 @@ export class GatePool {
   #dispatch(): void {
     for (const slot of this.#slots) {
       if (slot.state !== 'ready' || slot.job !== null) continue
-      const job = this.#waiting.shift()
-      if (job === undefined) return
+      const job = this.#next()
+      if (job === undefined) break
       slot.job = job
       slot.worker.ref()
       slot.timer = setTimeout(() => this.#late(slot), this.#limits.timeoutMs)
       slot.worker.postMessage(job.request, [...job.transfer])
     }
+    this.#growLater(this.#waiting.length > 0 && this.#slots.size < this.#limits.most)
+  }
+
+  /** Of those who have the fewest threads, who has waited longest. */
+  #next(): Job | undefined {
+    const held = (owner: string): number => [...this.#slots].filter(({ job }) => job?.owner === owner).length
+    const share = Math.max(1, this.#limits.most - 1)
+    let best: { job: Job; threads: number } | undefined
+    for (const job of this.#waiting) {
+      const threads = held(job.owner)
+      if (threads < share && (best === undefined || threads < best.threads)) best = { job, threads }
+    }
+    if (best !== undefined) this.#waiting.splice(this.#waiting.indexOf(best.job), 1)
+    return best?.job
+  }
+
+  /** Most evaluations take milliseconds: a thread of some 50 MB is started only for who waits longer. */
+  #growLater(wanted: boolean): void {
+    if (!wanted || this.#closed) {
+      if (this.#grow !== null) clearTimeout(this.#grow)
+      this.#grow = null
+      return
+    }
+    this.#grow ??= setTimeout(() => {
+      this.#grow = null
+      if (this.#waiting.length === 0 || this.#slots.size >= this.#limits.most) return
+      // What is wrong with a thread that does not start is told to who waits, as for the first one.
+      this.#spawn().catch(() => undefined)
+      this.#growLater(true)
+    }, this.#limits.growMs)
   }
 
   #late(slot: Slot): void {

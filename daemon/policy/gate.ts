@@ -109,7 +109,10 @@ export class PolicyGate {
         const document = await this.#input(record, changeset, pool)
         // The document moves to the worker; only who records it needs a copy.
         if (this.#options.record) input = new Uint8Array(document.slice(0))
-        return [...named(policies, await pool.evaluate(document)), ...missing(record, policies)]
+        return [
+          ...named(policies, await pool.evaluate(document, ownerOf(record))),
+          ...missing(record, policies),
+        ]
       })
     } catch (error) {
       results = [{ policy: { name: 'gate', sha256: '' }, failure: describe(error) }]
@@ -203,7 +206,7 @@ export class PolicyGate {
     return scanContents(
       changeset,
       (change: Change, which, limit) => contents(record, change, which, limit),
-      (items) => pool.scan(items),
+      (items) => pool.scan(items, ownerOf(record)),
     )
   }
 }
@@ -212,6 +215,9 @@ async function retire(set: LoadedSet): Promise<void> {
   set.retired = true
   if (set.users === 0) await set.pool.close()
 }
+
+/** Branches of one person share what is theirs of the threads. */
+const ownerOf = ({ requester }: BranchRecord): string => String(requester.uid)
 
 const encode = (text: string): ArrayBuffer => {
   const bytes = new TextEncoder().encode(text)
