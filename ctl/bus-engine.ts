@@ -8,13 +8,14 @@ import {
   signatureOf,
 } from '../daemon/contract/bus.ts'
 import { fromEntries, fromVariant, toEntries } from '../daemon/contract/bus-values.ts'
-import type { Changeset } from '../daemon/contract/changeset.ts'
+import type { Change, Changeset } from '../daemon/contract/changeset.ts'
 import type { DenialRow } from '../daemon/contract/denial.ts'
 import type {
   AgentSession,
   ApprovalRequest,
   Attachment,
   BranchSummary,
+  ChangesPage,
   CollectResult,
   CommandRequest,
   CommandSession,
@@ -37,34 +38,40 @@ import type {
   SessionStreams,
   SignalResult,
 } from '../daemon/contract/engine.ts'
-import { ERRORS, type ErrorCode } from '../daemon/contract/errors.ts'
 import type { PuzzledEvent } from '../daemon/contract/events.ts'
 import type { FeatureRow } from '../daemon/contract/features.ts'
 import type { BudgetKind } from '../daemon/contract/profile.ts'
 import { isTerminal } from '../daemon/contract/states.ts'
 import { type BusConnection, BusError } from '../daemon/lib/bus-connection.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
+import { typedError } from './bus-errors.ts'
 import { EventWatch, OWNER_MATCH } from './event-watch.ts'
+import { Liveness } from './liveness.ts'
 import { SessionClient } from './session-client.ts'
 
+const CHANGES_AT_ONCE = 1000
 const NO_SELECTION: Selection = { only: [], except: [] }
 
 /** The daemon's engine, called over the bus. Whatever the daemon refuses arrives as the same typed error. */
 export class BusEngine implements Engine {
   readonly #connection: BusConnection
   readonly #daemon: string
+  readonly #live: Liveness
 
-  private constructor(connection: BusConnection, daemon: string) {
+  private constructor(connection: BusConnection, daemon: string, live: Liveness) {
     this.#connection = connection
     this.#daemon = daemon
+    this.#live = live
   }
 
   /** Null when nobody owns the daemon's name. */
   static async open(connection: BusConnection): Promise<BusEngine | null> {
-    await connection.callBus('AddMatch', 's', [OWNER_MATCH])
+    const live = new Liveness(connection)
+    await live.guard(connection.callBus('AddMatch', 's', [OWNER_MATCH]))
     try {
-      const [daemon] = await connection.callBus('GetNameOwner', 's', [BUS_NAME])
-      return new BusEngine(connection, String(daemon))
+      const [daemon] = await live.guard(connection.callBus('GetNameOwner', 's', [BUS_NAME]))
+      live.follow(String(daemon))
+      return new BusEngine(connection, String(daemon), live)
     } catch (error) {
       if (error instanceof BusError && error.busName === 'org.freedesktop.DBus.Error.NameHasNoOwner')
         return null
@@ -89,7 +96,7 @@ export class BusEngine implements Engine {
       const client = socket === '' ? null : await SessionClient.open(String(socket), true)
       const exited = this.#exit(id, watch)
       // Who does not wait for the end is not told that it could not be heard of.
-      exited.catch(() => undefined)
+      exited.catch(() => client?.close())
       return {
         id,
         grants: (grants as unknown[]).map((grant) => fromVariant(grant) as Grant),
@@ -119,10 +126,29 @@ export class BusEngine implements Engine {
     return this.#structured<BranchRecord>(id, 'Show')
   }
 
-  async changes(id: string, selection?: Selection): Promise<Changeset> {
-    return selection === undefined
-      ? this.#structured<Changeset>(id, 'Changes')
-      : this.#structured<Changeset>(id, 'Select', [selection.only, selection.except])
+  /** What runs may change while it is read in parts; then it is read again from its beginning. */
+  async changes(id: string, selection: Selection = NO_SELECTION): Promise<Changeset> {
+    const path = await this.#path(id)
+    for (let left = 2; ; left--)
+      try {
+        return await this.#allPages(path, selection)
+      } catch (error) {
+        if (left === 0 || !(error instanceof PuzzledError) || error.code !== 'changed-since-review')
+          throw error
+      }
+  }
+
+  async #allPages(path: string, { only, except }: Selection): Promise<Changeset> {
+    const changes: Change[] = []
+    for (let from: number | null = 0, digest = ''; ; ) {
+      const body = [only, except, digest, from, CHANGES_AT_ONCE]
+      const [answer] = await this.#branchCall(path, 'ChangesPage', body)
+      const { changeset, next } = fromEntries(answer as [string, unknown][]) as unknown as ChangesPage
+      for (const change of changeset.changes) changes.push(change)
+      if (next === null) return { ...changeset, changes }
+      from = next
+      digest = changeset.digest
+    }
   }
 
   async content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair> {
@@ -138,7 +164,7 @@ export class BusEngine implements Engine {
     const client = await SessionClient.open(String(socket), true)
     return {
       ...streamsOf(client, request.stdio),
-      exited: client.exited,
+      exited: this.#exitOf(client),
       resize: (columns, rows) => client.resize(columns, rows),
       signal: (name) => client.signal(name),
     }
@@ -149,7 +175,7 @@ export class BusEngine implements Engine {
     const client = await SessionClient.open(String(socket), false)
     return {
       ...streamsOf(client, terminal === true ? TERMINAL : PIPES),
-      exited: client.exited,
+      exited: this.#exitOf(client),
       terminal: terminal === true,
       resize: (columns, rows) => client.resize(columns, rows),
       detach: () => client.close(),
@@ -245,9 +271,12 @@ export class BusEngine implements Engine {
     signal.addEventListener('abort', watch.stop)
     try {
       // The daemon tells those who have called it.
-      await this.#connection.call({ ...PING, destination: this.#daemon })
-      for await (const event of watch.stream())
+      await this.#live.guard(this.#connection.call({ ...PING, destination: this.#daemon }))
+      for (;;) {
+        const event = await this.#live.guard(watch.next())
+        if (event === undefined) return
         if (filter.branch === null || event.branch === filter.branch) yield event
+      }
     } finally {
       watch.stop()
     }
@@ -274,11 +303,18 @@ export class BusEngine implements Engine {
         const { exit, state } = await this.#shownOrFinished(id)
         if (exit !== null) return exit
         if (isTerminal(state)) throw new PuzzledError('internal', `Branch ${id} ended without an exit status`)
-        await watch.next()
+        await this.#live.guard(watch.next())
       }
     } finally {
       watch.stop()
     }
+  }
+
+  /** Of what runs behind a socket of the daemon, which says nothing either when the daemon stands still. */
+  #exitOf(client: SessionClient): Promise<AgentExit> {
+    const exited = this.#live.guard(client.exited)
+    exited.catch(() => client.close())
+    return exited
   }
 
   /** A branch whose agent changed nothing is gone as soon as it has ended; how, the daemon still tells. */
@@ -323,7 +359,9 @@ export class BusEngine implements Engine {
     const signature = signatureOf(face.methods[member]?.in ?? [])
     const call = { destination: BUS_NAME, path, interface: face.name, member }
     try {
-      return await this.#connection.call(signature === '' ? call : { ...call, signature, body })
+      return await this.#live.guard(
+        this.#connection.call(signature === '' ? call : { ...call, signature, body }),
+      )
     } catch (error) {
       throw error instanceof BusError ? typedError(error) : error
     }
@@ -349,29 +387,3 @@ function streamsOf(
 
 const BUS = 'org.freedesktop.DBus'
 const PING = { path: MANAGER_PATH, interface: `${BUS}.Peer`, member: 'Ping' } as const
-
-const CODES = new Map<string, ErrorCode>(
-  Object.entries(ERRORS).map(([code, { bus }]) => [`org.puzzled1.Error.${bus}`, code as ErrorCode]),
-)
-
-const GONE = new Set(['NoReply', 'Disconnected', 'ServiceUnknown', 'NameHasNoOwner', 'Timeout'])
-
-/** Message and hint travel as the first line and the rest. */
-function typedError(error: BusError): PuzzledError {
-  const [message = '', ...hint] = error.message.split('\n')
-  const code = CODES.get(error.busName)
-  if (code !== undefined)
-    return new PuzzledError(code, message, hint.length === 0 ? {} : { hint: hint.join('\n') })
-  const standard = error.busName.replace(/^org\.freedesktop\.DBus\.Error\./, '')
-  if (standard === 'UnknownObject')
-    return new PuzzledError('branch-unknown', message, { hint: 'puzzlectl ls shows all branches.' })
-  if (GONE.has(standard))
-    return new PuzzledError('bus-gone', 'The daemon went away during the call', {
-      hint: 'What it did is on record; once it runs again: puzzlectl ls',
-    })
-  return new PuzzledError(
-    'bus-gone',
-    `The daemon does not answer as expected: ${error.message} (${error.busName})`,
-    { hint: 'Are puzzlectl and puzzled of the same version? systemctl restart puzzled' },
-  )
-}

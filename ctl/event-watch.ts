@@ -46,10 +46,6 @@ export class EventWatch {
     this.#wake?.()
   }
 
-  async *stream(): AsyncGenerator<PuzzledEvent> {
-    for (let event = await this.next(); event !== undefined; event = await this.next()) yield event
-  }
-
   readonly stop = (): void => {
     this.#stopped = true
     this.#remove()

@@ -5,6 +5,7 @@ import type { CommandRequest, Engine, QueueAction } from '../contract/engine.ts'
 import { BUDGET_KINDS, type BudgetKind } from '../contract/profile.ts'
 import { unknownBranch } from '../lib/branch-name.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import { type ChangePages, type PageRequest, requireOnePage } from './change-pages.ts'
 import { queueEditOf } from './queue-edit.ts'
 import { commandRequestOf, pickRequestOf } from './requests.ts'
 import type { BusObject, Caller } from './server.ts'
@@ -20,9 +21,9 @@ const texts = (value: unknown): string[] => (value as unknown[]).map(String)
 const METHODS: Readonly<Record<string, Method>> = {
   Finish: async (engine, id) => one(await engine.finish(id)),
   Show: async (engine, id) => one(await engine.show(id)),
-  Changes: async (engine, id) => one(await engine.changes(id)),
+  Changes: async (engine, id) => one(requireOnePage(await engine.changes(id))),
   Select: async (engine, id, [only, except]) =>
-    one(await engine.changes(id, { only: texts(only), except: texts(except) })),
+    one(requireOnePage(await engine.changes(id, { only: texts(only), except: texts(except) }))),
   Content: async (engine, id, [base, path, limit]) =>
     one(
       await engine.content(
@@ -76,6 +77,7 @@ function budgetKind(text: unknown): BudgetKind {
 }
 
 export interface BranchExtras {
+  readonly pages: ChangePages
   resize(id: string, columns: number, rows: number): void
   attach(id: string): { path: string; terminal: boolean }
   /** The path of the command's socket. */
@@ -87,6 +89,11 @@ export function selectionOf(only: unknown, except: unknown): { only: string[]; e
   const selection = { only: texts(only), except: texts(except) }
   return selection.only.length + selection.except.length === 0 ? null : selection
 }
+
+const pageRequestOf = ([only, except, digest, from, limit]: readonly unknown[]): PageRequest => ({
+  selection: selectionOf(only, except),
+  ...{ digest: String(digest), from: Number(from), limit: Number(limit) },
+})
 
 export function branchObject(
   id: string,
@@ -108,6 +115,7 @@ export function branchObject(
         const { path, terminal } = extras.attach(id)
         return [path, terminal]
       }
+      if (method === 'ChangesPage') return one(await extras.pages.page(engine, id, pageRequestOf(body)))
       const act = METHODS[method]
       if (act === undefined) throw new Error(`The branch object lacks ${method}`)
       return act(engine, id, body)

@@ -26,6 +26,7 @@ import {
   goneObject,
   selectionOf,
 } from './branch-object.ts'
+import { ChangePages } from './change-pages.ts'
 import { CallerBook, type Credentials } from './credentials.ts'
 import { FloodGate } from './flood.ts'
 import { type ManagerExtras, managerObject } from './manager-object.ts'
@@ -67,6 +68,7 @@ export class BusService {
   readonly #polkit: Polkit
   readonly #flood = new FloodGate(() => Date.now())
   readonly #sessions: Sessions
+  readonly #pages = new ChangePages()
   readonly #server: BusServer
   /** As a branch was when something last happened to it: whoever saw it also hears that it is gone. */
   readonly #seen = new Map<string, BranchRecord>()
@@ -99,6 +101,7 @@ export class BusService {
 
   async stop(): Promise<void> {
     this.#stop.abort()
+    this.#pages.close()
     await this.#sessions.close()
     await this.#connection.close()
   }
@@ -191,6 +194,7 @@ export class BusService {
 
   #branchExtras(): BranchExtras {
     return {
+      pages: this.#pages,
       resize: (id, columns, rows) => this.#sessions.resize(id, columns, rows),
       attach: (id) => this.#sessions.attach(id),
       exec: async (engine, caller, id, request) => {

@@ -132,13 +132,20 @@ export const BRANCH: BusInterface = {
       in: [],
       out: [arg('changeset', 'a{sv}')],
       action: 'look',
-      about: 'What the branch would change.',
+      about: 'What the branch would change, up to 10000 changes.',
+    },
+    ChangesPage: {
+      in: [...SELECTION, arg('digest', 's'), arg('from', 't'), arg('limit', 't')],
+      out: [arg('page', 'a{sv}')],
+      action: 'look',
+      about:
+        'A part of what the branch, or the selected part of it, would change: `changeset` with at most `limit` (and 1000) changes from the one numbered `from` on, and the `next` number, absent at the end. `digest` is empty at first and then that of the first page: all pages are of one changeset.',
     },
     Select: {
       in: SELECTION,
       out: [arg('changeset', 'a{sv}')],
       action: 'look',
-      about: 'The part that a selection would land, with its own digest.',
+      about: 'The part that a selection would land, with its own digest; up to 10000 changes.',
     },
     Content: {
       in: [arg('base', 'u'), arg('path', 'ay'), arg('limit', 't')],

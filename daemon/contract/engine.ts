@@ -244,6 +244,13 @@ export interface BranchSummary {
   uid: number
 }
 
+/** A part of a changeset: its `changes` from one place on, everything else as of the whole. */
+export interface ChangesPage {
+  changeset: Changeset
+  /** Where the next part begins; null when this was the last. */
+  next: number | null
+}
+
 export interface ContentPair {
   before: ContentSide | null
   after: ContentSide | null

@@ -134,6 +134,11 @@ export const ERRORS = {
     bus: 'BusGone',
     summary: 'The message bus or the daemon went away during the call.',
   },
+  'daemon-not-answering': {
+    exit: 69,
+    bus: 'DaemonNotAnswering',
+    summary: 'The daemon or the message bus is there and does not answer, not even a ping.',
+  },
   'too-large': { exit: 65, bus: 'TooLarge', summary: 'An argument or a tree is over a documented limit.' },
   internal: { exit: 70, bus: 'Internal', summary: 'A defect in puzzled.' },
 } as const satisfies Record<string, { exit: number; bus: string; summary: string }>

@@ -51,6 +51,10 @@ const INTERACTIVE = 4
 const BUS = 'org.freedesktop.DBus'
 
 const CONNECT_MILLIS = 10_000
+/** For what is still on its way when a connection is closed. A bus that is wedged never closes its side. */
+const CLOSE_MILLIS = 1000
+/** Every object of every peer answers a ping. */
+export const PEER_PATH = '/'
 
 export const SYSTEM_BUS = 'unix:path=/run/dbus/system_bus_socket'
 
@@ -87,6 +91,11 @@ export class BusConnection {
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  /** Grows whenever anything arrives, also a part of a message. */
+  get heard(): number {
+    return this.#wire.heard
   }
 
   call(call: BusCall): Promise<unknown[]> {
@@ -175,7 +184,11 @@ export class BusConnection {
         resolve()
         return
       }
-      this.onClose(() => resolve())
+      const timer = setTimeout(() => this.#wire.destroy(new Error('it was closed here')), CLOSE_MILLIS)
+      this.onClose(() => {
+        clearTimeout(timer)
+        resolve()
+      })
       this.#wire.end()
     })
   }

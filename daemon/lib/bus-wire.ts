@@ -47,11 +47,16 @@ export class BusWire {
   #line = ''
   #header: Buffer = Buffer.alloc(0)
   #ended = false
+  /** Counts arrivals, also of parts of a message. */
+  heard = 0
 
   constructor(stream: Duplex, uid: number, events: WireEvents) {
     this.#stream = stream
     this.#events = events
-    stream.on('readable', () => this.#read())
+    stream.on('readable', () => {
+      this.heard++
+      this.#read()
+    })
     stream.on('error', (error) => this.#end(error))
     stream.on('end', () => this.#end(null))
     stream.on('close', () => this.#end(null))

@@ -59,6 +59,10 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ['SUDO_UID, SUDO_GID, SUDO_USER', 'Under `sudo` the person who typed it is the requester, not root.'],
   ['DBUS_SYSTEM_BUS_ADDRESS', 'The bus on which the daemon is looked for.'],
   [
+    'PUZZLED_PATIENCE',
+    'Seconds after which a daemon that does not even answer a ping is given up (default: 30). A call that it answers may last for ever.',
+  ],
+  [
     'XDG_STATE_HOME',
     'Where the store of a user who is not root is, in the folder `puzzled`. Default: `~/.local/state`.',
   ],
