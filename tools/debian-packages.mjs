@@ -21,12 +21,31 @@ export function installMissing(packages) {
     return
   }
   console.log(`Installing from Debian's packages, for the tests: ${names.join(' ')}`)
-  const apt = (args) =>
-    spawnSync('apt-get', args, {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  // The lists of one source may fail while the others are good; what can be installed then decides.
+  apt(['update', '-qq'])
+  if (install(names)) return
+  // One name that this release does not have must not take the others along.
+  const failed = names.filter((name) => !install([name]))
+  if (failed.length > 0)
+    console.log(`Could not be installed, so tests that need them will be skipped: ${failed.join(' ')}`)
+}
+
+const install = (names) => apt(['install', '-y', '-qq', '--no-install-recommends', ...names])
+
+/** A machine that has just started is often busy with upgrades of its own: their locks are waited for. */
+function apt(args) {
+  const options = ['DPkg::Lock::Timeout=300', 'Acquire::Retries=3', 'Acquire::http::Timeout=30']
+  const words = [...options.flatMap((option) => ['-o', option]), ...args]
+  for (let attempt = 1; ; attempt++) {
+    const done = spawnSync('apt-get', words, {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      encoding: 'utf8',
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' },
+      timeout: 600_000,
     })
-  const install = ['install', '-y', '-qq', '--no-install-recommends', ...names]
-  if (apt(['update', '-qq']).status !== 0 || apt(install).status !== 0)
-    console.log('Some packages could not be installed; tests that need them will be skipped')
+    process.stderr.write(done.stderr ?? '')
+    if (done.status === 0) return true
+    if (!/could not get lock/i.test(done.stderr ?? '') || attempt === 30) return false
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10_000)
+  }
 }

@@ -131,7 +131,7 @@ try {
   run('chmod', ['-R', 'go-w', tree])
   mkdirSync(out, { recursive: true })
   const file = join(out, `puzzled_${manifest.version}_${architecture}.deb`)
-  const date = run('git', ['log', '-1', '--format=%ct'], { cwd: repository }).trim()
+  const date = run('git', ['-c', 'safe.directory=*', 'log', '-1', '--format=%ct'], { cwd: repository }).trim()
   const env = { ...process.env, SOURCE_DATE_EPOCH: date }
   run('dpkg-deb', ['--root-owner-group', '-Zxz', '--build', tree, file], { env })
   console.log(`${basename(out)}/${basename(file)}`)

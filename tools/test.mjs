@@ -8,8 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installMissing } from './debian-packages.mjs'
+import { testPlace } from './test-place.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+// Tests make files for other users; what they are refused must not depend on who started them.
+process.umask(0o022)
 const TIERS = {
   unit: { folders: ['daemon', 'ctl', 'test'] },
   crash: { folders: ['test/crash'] },
@@ -59,18 +62,20 @@ function planTiers(names) {
 }
 
 function runVitest(tiers, files) {
-  const dir = mkdtempSync(join(tmpdir(), 'puzzled-test-'))
+  const place = testPlace(root)
+  const dir = mkdtempSync(join(place.env.TMPDIR ?? tmpdir(), 'puzzled-test-'))
   const results = join(dir, 'results.jsonl')
   const projects = tiers.flatMap((name) => ['--project', name])
   const reporters = ['--reporter=default', '--reporter=./test/tier/reporter.ts']
   const run = spawnSync(
-    process.execPath,
+    place.node,
     ['node_modules/vitest/vitest.mjs', 'run', '--passWithNoTests', ...projects, ...reporters, ...files],
     {
-      cwd: root,
+      cwd: place.root,
       stdio: 'inherit',
       env: {
         ...process.env,
+        ...place.env,
         PUZZLED_TEST_RESULTS: results,
         ...(process.stdout.isTTY ? {} : { NO_COLOR: '1', FORCE_COLOR: undefined }),
       },
@@ -78,6 +83,7 @@ function runVitest(tiers, files) {
   )
   const lines = existsSync(results) ? readFileSync(results, 'utf8').trim().split('\n').filter(Boolean) : []
   rmSync(dir, { recursive: true, force: true })
+  place.remove()
   return { status: run.status, results: lines.map((line) => JSON.parse(line)) }
 }
 

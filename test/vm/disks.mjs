@@ -40,9 +40,8 @@ export const buildPackage = () => run(process.execPath, ['tools/package-deb.mjs'
 export function projectDisk(dir) {
   run(process.execPath, ['tools/build.mjs'], { cwd: repository })
   const stage = mkdtempSync(join(dir, 'project-'))
-  const files = run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-    cwd: repository,
-  })
+  const listing = ['ls-files', '-z', '--cached', '--others', '--exclude-standard']
+  const files = run('git', ['-c', 'safe.directory=*', ...listing], { cwd: repository })
   for (const file of files.split('\0')) {
     if (file === '' || !existsSync(repository + file)) continue
     mkdirSync(join(stage, dirname(file)), { recursive: true })
