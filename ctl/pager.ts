@@ -8,6 +8,17 @@ export interface Pager {
 }
 
 /**
+ * What is shown comes from an agent: `less` must hand it to no preprocessor (`LESSOPEN`), and as root it starts no
+ * shells and editors from its prompt.
+ */
+export function pagerEnvironment(
+  { LESSOPEN: _open, LESSCLOSE: _close, ...env }: NodeJS.ProcessEnv,
+  euid: number,
+): NodeJS.ProcessEnv {
+  return { ...env, LESS: env.LESS ?? 'FRX', ...(euid === 0 ? { LESSSECURE: '1' } : {}) }
+}
+
+/**
  * As git does it: a pager for a person at a terminal, plain output otherwise. What is printed has been made harmless
  * already; `less -R` only lets our own colours through.
  */
@@ -17,7 +28,7 @@ export function openPager(context: VerbContext, env: NodeJS.ProcessEnv = process
     return { print: (text) => context.print(text), close: async () => undefined }
   const child = spawn('/bin/sh', ['-c', command], {
     stdio: ['pipe', 'inherit', 'inherit'],
-    env: { ...env, LESS: env.LESS ?? 'FRX' },
+    env: pagerEnvironment(env, process.geteuid?.() ?? 0),
   })
   const ended = new Promise<void>((resolve) => {
     child.on('close', () => resolve())

@@ -1,5 +1,5 @@
 import { PuzzledError } from '../../daemon/lib/errors.ts'
-import { completionScript, SHELLS } from '../render/completion.ts'
+import { completionScript, SHELLS } from '../completion/script.ts'
 import type { VerbRun } from '../verb.ts'
 import { VERBS } from '../verbs.ts'
 

@@ -4,7 +4,7 @@ import { jsonText } from '../json.ts'
 import { openPager } from '../pager.ts'
 import { withProgress } from '../progress.ts'
 import { changesText } from '../render/banner.ts'
-import { changesetJson, hasContent, pathText, statLine, unifiedText } from '../render/changes.ts'
+import { changesetJson, hasContent, pathText, requestLine, statLine, unifiedText } from '../render/changes.ts'
 import { flagOption, type VerbContext, type VerbRun } from '../verb.ts'
 
 /** Larger contents are named, not shown: nobody reads them in a terminal, and the daemon must not carry them. */
@@ -37,8 +37,7 @@ async function printNames(print: Print, changeset: Changeset): Promise<void> {
 
 async function printStat(print: Print, changeset: Changeset, { paint }: VerbContext): Promise<void> {
   for (const change of changeset.changes) await print(`${statLine(changeset, change, paint)}\n`)
-  for (const { method, host, path, bytes } of changeset.requests)
-    await print(`> ${method} ${host}${path} (${bytes} B)\n`)
+  for (const request of changeset.requests) await print(requestLine(request))
   await print(`${changesText({ totals: changeset.totals, requests: changeset.requests.length })}\n`)
 }
 
@@ -53,8 +52,7 @@ async function printPatch(
     await print(`${statLine(changeset, change, paint)}\n`)
     if (hasContent(change)) await print(await patchOf(engine, id, changeset, change, paint))
   }
-  for (const { method, host, path, bytes } of changeset.requests)
-    await print(`> ${method} ${host}${path} (${bytes} B)\n`)
+  for (const request of changeset.requests) await print(requestLine(request))
 }
 
 async function patchOf(

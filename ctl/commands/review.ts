@@ -6,7 +6,7 @@ import { Keyboard } from '../keys.ts'
 import { withProgress } from '../progress.ts'
 import { bannerId, bannerText, changesText, summaryText } from '../render/banner.ts'
 import { branchDetails } from '../render/branches.ts'
-import { visibleLine } from '../render/visible.ts'
+import { requestLine } from '../render/changes.ts'
 import { requester } from '../requester.ts'
 import { type ReviewChoice, reviewItems, selectionOfChoice } from '../review/items.ts'
 import { askAboutAll, type Person } from '../review/questions.ts'
@@ -49,8 +49,7 @@ async function reviewAtTerminal(context: VerbContext, engine: Engine, outcome: O
 }
 
 async function showRequests(context: VerbContext, { requests }: Changeset): Promise<void> {
-  for (const { method, host, path, bytes } of requests)
-    await context.print(`> ${method} ${visibleLine(`${host}${path}`)} (${bytes} B)\n`)
+  for (const request of requests) await context.print(requestLine(request))
   if (requests.length > 0)
     await context.print(
       context.paint.yellow(

@@ -20,7 +20,7 @@ export function changesText(outcome: Pick<Outcome, 'totals' | 'requests'>): stri
 
 /** As short as it can be typed. */
 export const bannerId = ({ name, branch }: Pick<Outcome, 'name' | 'branch'>): string =>
-  name ?? branch.slice(0, SHORT_ID)
+  visibleLine(name ?? branch.slice(0, SHORT_ID))
 
 /** The lines at the end of `run`: which branch, what changed, what was decided, what to type next. */
 export function bannerText(outcome: Outcome, paint: Paint): string {

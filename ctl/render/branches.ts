@@ -11,7 +11,7 @@ const commandText = (command: readonly string[]): string => visibleLine(command.
 export function branchTable(branches: readonly BranchSummary[], now: number, paint: Paint): string {
   const rows = branches.map((branch) => [
     branch.id,
-    branch.name ?? '-',
+    visibleLine(branch.name ?? '-'),
     branch.state,
     agoText(now - Date.parse(branch.createdAt)),
     visibleLine(branch.bases.join(' ')),
@@ -25,12 +25,12 @@ export function branchDetails(record: BranchRecord, paint: Paint): string {
   const lines: string[] = []
   const add = (label: string, value: string): void =>
     void lines.push(`${paint.dim(label.padStart(10))}  ${value}`)
-  add('branch', `${record.id}${record.name === null ? '' : ` (${record.name})`}`)
+  add('branch', `${record.id}${record.name === null ? '' : ` (${visibleLine(record.name)})`}`)
   add('state', `${paint.bold(record.state)}: ${visibleLine(record.reason)}`)
   add('command', commandText(record.command))
   for (const base of record.bases) add('base', `${visibleLine(base.path)} (${base.filesystem})`)
-  add('profile', `${record.profile.name} (sha256 ${record.profile.sha256.slice(0, 12)})`)
-  add('requester', `${record.requester.name} (uid ${record.requester.uid})`)
+  add('profile', `${visibleLine(record.profile.name)} (sha256 ${record.profile.sha256.slice(0, 12)})`)
+  add('requester', `${visibleLine(record.requester.name)} (uid ${record.requester.uid})`)
   if (record.exit !== null) add('exit', exitText(record.exit))
   if (record.digest !== null) add('digest', record.digest)
   if (record.commit !== null) add('commit', `${record.commit.id} at ${record.commit.at}`)

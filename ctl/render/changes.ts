@@ -26,7 +26,10 @@ const MARKS: Readonly<Record<Change['kind'], string>> = {
 
 /** One line: mark, path, and what else is worth a word. */
 export function statLine(changeset: Changeset, change: Change, paint: Paint): string {
-  const notes = [...describe(change), ...change.findings.map((finding) => paint.red(finding.message))]
+  const notes = [
+    ...describe(change),
+    ...change.findings.map((finding) => paint.red(visibleLine(finding.message))),
+  ]
   const colour = change.kind === 'add' ? paint.green : change.kind === 'delete' ? paint.red : paint.yellow
   return `${colour(MARKS[change.kind])} ${pathText(changeset, change)}${notes.length === 0 ? '' : `  ${paint.dim(notes.join(', '))}`}`
 }
@@ -57,6 +60,10 @@ const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(4, 
 /** Does a change have content worth comparing line by line? */
 export const hasContent = ({ old, new: now }: Change): boolean =>
   (old?.type === 'file' || now?.type === 'file') && old?.sha256 !== now?.sha256
+
+/** A request that would be sent; the agent chose all of its words. */
+export const requestLine = ({ method, host, path, bytes }: Changeset['requests'][number]): string =>
+  `> ${visibleLine(`${method} ${host}${path}`)} (${bytesText(bytes)})\n`
 
 /** The unified diff of one change; contents that were cut are said to be. */
 export function unifiedText(

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { QueuedView } from '../../daemon/contract/engine.ts'
-import { editOf, formText } from './request-form.ts'
+import { editOf, formText, isObeyed } from './request-form.ts'
 
 const VIEW: QueuedView = {
   id: 'r1',
@@ -57,4 +57,17 @@ it('a form that says nothing clear is refused', () => {
   expect(() => editOf('', VIEW, BODY)).toThrow('no method and URL')
   expect(() => edited('content-type: ', 'content-type ')).toThrow('no header')
   expect(() => editOf(`${formText(VIEW, 'b1', null)}text`, VIEW, null)).toThrow('--body FILE')
+})
+
+it('knows what editors obey', () => {
+  for (const text of [
+    '# vim: set modeline:',
+    'x\n/* vi:set ts=2 */',
+    ' ex: x',
+    'vim>700:',
+    '-*- mode: x -*-',
+  ])
+    expect(isObeyed(text)).toBe(true)
+  for (const text of [formText(VIEW, 'b', 'body'), 'devi: x', 'an example: x', 'vim is an editor'])
+    expect(isObeyed(text)).toBe(false)
 })

@@ -8,12 +8,18 @@ export function formText(view: QueuedView, branch: string, body: string | null):
     `Request ${view.id} of branch ${branch}. Lines that begin with # are no part of it.`,
     'First the method and the URL, then headers, an empty line, and the body as it will be sent.',
     'A value that is not shown, and a credential, stay as they are unless the line is changed.',
-    ...(body === null ? ['The body is no text, or too long: give another one with --body FILE.'] : []),
+    ...(body === null
+      ? ['The body is no text, too long, or holds what editors obey: give another one with --body FILE.']
+      : []),
   ]
   const headers = view.headers.map(([name, value]) => `${name}: ${oneLine(value)}\n`)
   const head = `${notes.map((line) => `# ${line}\n`).join('')}${view.method} ${oneLine(view.url)}\n`
   return `${head}${headers.join('')}\n${body ?? ''}`
 }
+
+/** Lines by which vim and emacs let a file set them up: no agent may write such a file for a person's editor. */
+export const isObeyed = (text: string): boolean =>
+  /(?:^|\s)(?:vi|vim|ex)(?:[<=>]?\d+)?:|-\*-|Local Variables:/im.test(text)
 
 /** What the person changed; null when nothing. */
 export function editOf(text: string, view: QueuedView, body: string | null): QueueEdit | null {

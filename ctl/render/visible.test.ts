@@ -23,6 +23,18 @@ describe('text of agents on a terminal', () => {
       expect(visibleLine(text)).toBe(text)
   })
 
+  it('knows every character of Unicode that is invisible or moves others', () => {
+    const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/u
+    // Prepended marks of Arabic, Syriac and Kaithi numbers are seen.
+    const seen = /[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]/u
+    const through: string[] = []
+    for (let code = 0; code <= 0x10ffff; code++) {
+      const text = String.fromCodePoint(code)
+      if (hidden.test(text) && !seen.test(text) && visibleLine(text) === text) through.push(code.toString(16))
+    }
+    expect(through).toEqual([])
+  })
+
   it('never lets a control character through', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (text) => {

@@ -23,6 +23,9 @@ const DANGEROUS: readonly (readonly [from: number, to: number])[] = [
   [0xfeff, 0xfeff], // byte order mark
   [0xffa0, 0xffa0], // halfwidth Hangul filler
   [0xfff0, 0xfffb], // specials
+  [0x13430, 0x1345f], // Egyptian hieroglyph format controls
+  [0x1bca0, 0x1bca3], // shorthand format controls
+  [0x1d173, 0x1d17a], // musical format controls
   [0xe0000, 0xe0fff], // tags and supplementary variation selectors
 ]
 

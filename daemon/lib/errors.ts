@@ -9,6 +9,12 @@ export interface ErrorDetails {
   data?: Record<string, unknown>
 }
 
+/** Their message is a list of problems; every other one is a sentence, whatever a name that it quotes holds. */
+const LISTS: ReadonlySet<ErrorCode> = new Set(['config-invalid', 'profile-invalid'])
+
+/** A line break in a name must not begin a line that looks like one of ours; over the bus it would begin the hint. */
+const oneLine = (message: string): string => message.replaceAll('\r', '\\r').replaceAll('\n', '\\n')
+
 /** The one error type that crosses folders: a code from the table, a sentence that names the thing, and a remedy. */
 export class PuzzledError extends Error {
   override readonly name = 'PuzzledError'
@@ -17,7 +23,10 @@ export class PuzzledError extends Error {
   readonly data: Record<string, unknown> | undefined
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    super(
+      LISTS.has(code) ? message : oneLine(message),
+      details.cause === undefined ? undefined : { cause: details.cause },
+    )
     this.code = code
     this.hint = details.hint
     this.data = details.data

@@ -1,6 +1,6 @@
-import { accessSync, constants } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { isExecutable } from '../tier/executable.ts'
 import type { Notes } from './harness.ts'
 
 /** What we are compared with, and where it comes from. */
@@ -33,14 +33,4 @@ export function findPeer(program: string, notes: Notes): string | undefined {
   const found = folders.map((folder) => join(folder, program)).find(isExecutable)
   if (found === undefined) notes.missing(program, howToInstall(program))
   return found
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    // Not there, or not for us: the same for a comparison.
-    return false
-  }
 }

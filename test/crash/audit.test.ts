@@ -2,30 +2,23 @@ import { spawnSync } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { decodeRecord } from '../../daemon/audit/record.ts'
 import { linesOf, listSegments, segmentName } from '../../daemon/audit/segments.ts'
 import { loadPublicKey } from '../../daemon/audit/signer.ts'
 import { verifyLog } from '../../daemon/audit/verify.ts'
+import { bundleChild } from './child.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 let work = ''
-let child = ''
+let child: Awaited<ReturnType<typeof bundleChild>>
 
 beforeAll(async () => {
   work = mkdtempSync(join(tmpdir(), 'puzzled-audit-crash-'))
-  const built = mkdtempSync(join(root, 'node_modules/.crash-'))
-  const input = join(root, 'test/crash/audit-child.ts')
-  const bundle = await rolldown({ input, cwd: root, platform: 'node', external: ['koffi'], logLevel: 'warn' })
-  await bundle.write({ dir: built, format: 'esm', entryFileNames: 'child.mjs' })
-  await bundle.close()
-  child = join(built, 'child.mjs')
+  child = await bundleChild('audit-child.ts')
 })
 afterAll(() => {
   rmSync(work, { recursive: true })
-  rmSync(join(child, '..'), { recursive: true })
+  child.remove()
 })
 
 /** What was acknowledged, by number, with the record that holds it. */
@@ -35,7 +28,7 @@ function live(
   failpoints: string,
 ): { told: Map<number, number>; signal: string | null } {
   const env = { ...process.env, PUZZLED_FAILPOINTS: failpoints }
-  const run = spawnSync(process.execPath, [child, directory, String(from)], { env, encoding: 'utf8' })
+  const run = spawnSync(process.execPath, [child.path, directory, String(from)], { env, encoding: 'utf8' })
   if (run.signal === null) expect([run.status, run.stderr]).toEqual([0, ''])
   const told = [...run.stdout.matchAll(/^(\d+) (\d+)$/gm)].map(
     ([, n, seq]) => [Number(n), Number(seq)] as const,

@@ -4,27 +4,20 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { RequestQueue } from '../../daemon/network/queue.ts'
+import { bundleChild } from './child.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 let work = ''
-let child = ''
+let child: Awaited<ReturnType<typeof bundleChild>>
 
 beforeAll(async () => {
   work = mkdtempSync(join(tmpdir(), 'puzzled-queue-crash-'))
-  const built = mkdtempSync(join(root, 'node_modules/.crash-'))
-  const input = join(root, 'test/crash/queue-child.ts')
-  const bundle = await rolldown({ input, cwd: root, platform: 'node', external: ['koffi'], logLevel: 'warn' })
-  await bundle.write({ dir: built, format: 'esm', entryFileNames: 'child.mjs' })
-  await bundle.close()
-  child = join(built, 'child.mjs')
+  child = await bundleChild('queue-child.ts')
 })
 afterAll(() => {
   rmSync(work, { recursive: true })
-  rmSync(join(child, '..'), { recursive: true })
+  child.remove()
 })
 
 type Behaviour = 'accept' | 'drop-after-reading' | 'reset-at-once' | 'error' | 'never-answer'
@@ -75,7 +68,7 @@ interface Life {
 function live(directory: string, port: number, failpoints: string): Promise<Life> {
   return new Promise((done) => {
     const env = { ...process.env, PUZZLED_FAILPOINTS: failpoints }
-    const run = spawn(process.execPath, [child, directory, String(port), '4'], { env })
+    const run = spawn(process.execPath, [child.path, directory, String(port), '4'], { env })
     let said = ''
     let errors = ''
     run.stdout.on('data', (chunk) => {

@@ -1,35 +1,20 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { makePlace, missingFor } from '../root/filesystems.ts'
 import { needs, root } from '../tier/needs.ts'
-import { begin, DEVELOPER, type Ended, REVIEWER, type Workplace, workplace } from './cli.ts'
+import { begin, DEVELOPER, type Ended, REVIEWER } from './cli.ts'
+import { inProject } from './grounds.ts'
 
-let here: Workplace
-beforeEach(() => {
-  here = workplace()
-})
-afterEach(() => {
-  const left = readFileSync('/proc/self/mountinfo', 'utf8').includes(here.state)
-  here.remove()
-  expect(left, 'something is still mounted').toBe(false)
-})
+const { here, file, put, hold, branches } = inProject()
 
-const file = (name: string): string => join(here.project, name)
-const put = (name: string, text: string): void => {
-  writeFileSync(file(name), text)
-  chownSync(file(name), DEVELOPER, DEVELOPER)
-}
 const tree = (): string =>
   execFileSync('sh', ['-c', 'ls -lRn --time-style=full-iso . ; cat $(find . -type f)'], {
     cwd: here.project,
     encoding: 'utf8',
   })
-const hold = (script: string, ...options: string[]): Promise<Ended> =>
-  here.puzzlectl('run', '--then', 'hold', ...options, '--', 'sh', '-c', script)
-const ids = async (): Promise<string[]> =>
-  (JSON.parse((await here.puzzlectl('ls', '--json')).out) as { id: string }[]).map(({ id }) => id)
+const ids = async (): Promise<string[]> => (await branches()).map(({ id }) => id)
 const said = ({ out, err }: Ended): string => out + err
 
 describe('a base', () => {

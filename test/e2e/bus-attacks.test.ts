@@ -1,22 +1,20 @@
 import { mkdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect } from 'vitest'
 import { BRANCH, branchPath, MANAGER, MANAGER_PATH } from '../../daemon/contract/bus.ts'
 import { toEntries } from '../../daemon/contract/bus-values.ts'
 import { cgroupHierarchy } from '../../daemon/kernel/cgroup.ts'
 import { type BusCall, type BusConnection, BusError } from '../../daemon/lib/bus-connection.ts'
-import { type PrivateBus, privateBus, WHO } from './private-bus.ts'
+import { program } from '../tier/needs.ts'
+import { onBus } from './grounds.ts'
+import { type PrivateBus, WHO } from './private-bus.ts'
 
-let here: PrivateBus
+const { here, it } = onBus('each', program('busctl'))
 let root: BusConnection
 beforeEach(async () => {
-  here = await privateBus()
-  root = await here.connect()
+  if (here.connect !== undefined) root = await here.connect()
 })
-afterEach(async () => {
-  await root.close()
-  await here.close()
-})
+afterEach(() => root?.close())
 
 const { developer, outsider } = WHO
 const DESTINATION = 'org.puzzled1'

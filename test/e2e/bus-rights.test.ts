@@ -1,18 +1,13 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { describe, expect } from 'vitest'
 import { BRANCH, branchPath, MANAGER, MANAGER_PATH } from '../../daemon/contract/bus.ts'
-import { needs, program, root } from '../tier/needs.ts'
-import { type Identity, type PrivateBus, privateBus, WHO } from './private-bus.ts'
+import { onBus } from './grounds.ts'
+import { type Identity, WHO } from './private-bus.ts'
 import { type Answer, pythonCall, pythonDbus } from './python-client.ts'
 
-const check = needs(root, program('dbus-daemon'), pythonDbus)
+const { here, it: check } = onBus('all', pythonDbus)
 const { developer, colleague, reviewer } = WHO
-let here: PrivateBus
-beforeAll(async () => {
-  if (root === undefined) here = await privateBus()
-})
-afterAll(async () => here?.close())
 
 const manager = (who: Identity, member: string, ...args: unknown[]): Promise<Answer> =>
   pythonCall(here, who, { path: MANAGER_PATH, face: MANAGER.name }, member, ...args)

@@ -1,13 +1,12 @@
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type PrivateBus, privateBus, WHO } from './private-bus.ts'
+import { describe, expect } from 'vitest'
+import { program } from '../tier/needs.ts'
+import { onBus } from './grounds.ts'
+import { WHO } from './private-bus.ts'
+import { noTypist, typing } from './typist.ts'
 
-let here: PrivateBus
-beforeEach(async () => {
-  here = await privateBus()
-})
-afterEach(() => here.close())
+const { here, it } = onBus('each', noTypist, program('curl'))
 
 const { developer, colleague, reviewer } = WHO
 const file = (name: string): string => join(here.project, name)
@@ -86,7 +85,7 @@ describe('through the daemon', () => {
   it('gives an interactive agent a terminal of its own', async () => {
     const puzzlectl = `${process.execPath} ${new URL('../../dist/puzzlectl.js', import.meta.url).pathname}`
     const inner = `${puzzlectl} run -- sh -c 'tty; stty size; read -r line; echo "got $line"'`
-    const { out } = await here.exec(developer, ['/usr/bin/python3', '-c', TYPIST, ...['sh', '-c', inner]])
+    const { out } = await here.exec(developer, typing(['33 111', 'hello\\n'], 'sh', '-c', inner))
     expect(out).toContain('/dev/pts/')
     expect(out).toContain('33 111')
     expect(out).toContain('got hello')
@@ -106,26 +105,3 @@ describe('through the daemon', () => {
     expect((await here.puzzlectl(reviewer, 'diff', id)).status).toBe(0)
   })
 })
-
-/** Types a line into a program that runs in a terminal of 33 by 111, and prints what it shows. */
-const TYPIST = `
-import fcntl, os, pty, struct, sys, termios
-pid, master = pty.fork()
-if pid == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 33, 111, 0, 0))
-    os.execvp(sys.argv[1], sys.argv[1:])
-shown, typed = b'', False
-while True:
-    try:
-        part = os.read(master, 4096)
-    except OSError:
-        break
-    if not part:
-        break
-    shown += part
-    if not typed and b'33 111' in shown:
-        os.write(master, b'hello\\n')
-        typed = True
-os.waitpid(pid, 0)
-os.write(1, shown)
-`

@@ -3,15 +3,12 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { cgroupHierarchy } from '../../daemon/kernel/cgroup.ts'
-import { end, eventually, type PrivateBus, privateBus, WHO } from './private-bus.ts'
+import { onBus } from './grounds.ts'
+import { end, eventually, WHO } from './private-bus.ts'
 
-let here: PrivateBus
-beforeEach(async () => {
-  here = await privateBus()
-})
-afterEach(() => here.close())
+const { here, it } = onBus('each')
 
 const { developer } = WHO
 interface Row {

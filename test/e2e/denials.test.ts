@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { DenialRow } from '../../daemon/contract/denial.ts'
-import { type Workplace, workplace } from './cli.ts'
-import { type PrivateBus, privateBus, WHO } from './private-bus.ts'
+import { inProject, onBus } from './grounds.ts'
+import { WHO } from './private-bus.ts'
 
 const TRY = 'getent hosts nowhere.invalid'
 const READ = `${TRY}; sleep 0.3; cat /run/puzzled/denials.jsonl`
@@ -15,11 +15,7 @@ const FORGE = [
 ]
 
 describe('what an agent was refused', () => {
-  let here: Workplace
-  beforeAll(() => {
-    here = workplace()
-  })
-  afterAll(() => here.remove())
+  const { here } = inProject('all')
 
   it('is read by the agent while it runs, and shown to people afterwards', async () => {
     const { out } = await here.puzzlectl(
@@ -60,11 +56,7 @@ describe('what an agent was refused', () => {
 })
 
 describe('through the daemon', () => {
-  let here: PrivateBus
-  beforeAll(async () => {
-    here = await privateBus()
-  })
-  afterAll(() => here.close())
+  const { here, it } = onBus('all')
 
   it('the owner sees the same, and nobody else does', async () => {
     await here.puzzlectl(

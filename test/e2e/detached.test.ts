@@ -1,16 +1,11 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect } from 'vitest'
-import { needs, program, root } from '../tier/needs.ts'
-import { eventually, type PrivateBus, privateBus, WHO } from './private-bus.ts'
+import { describe, expect } from 'vitest'
+import { onBus } from './grounds.ts'
+import { eventually, WHO } from './private-bus.ts'
 
-const check = needs(root, program('dbus-daemon'))
-let here: PrivateBus
-beforeEach(async () => {
-  if (root === undefined) here = await privateBus()
-})
-afterEach(async () => here?.close())
+const { here, it: check } = onBus('each')
 
 const { developer } = WHO
 const start = async (script: string, ...options: string[]): Promise<string> => {

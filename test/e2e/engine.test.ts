@@ -13,7 +13,7 @@ import { privateBus } from './private-bus.ts'
 /** What a process opens once and keeps. */
 beforeAll(() => warmUp(new Launcher()))
 
-engineSuite('the engine in this process', needs(root), async () => {
+engineSuite('the engine in this process', needs(root, program('curl')), async () => {
   const folder = mkdtempSync(join(tmpdir(), 'puzzled-engine-'))
   const project = join(folder, 'project')
   mkdirSync(project)
@@ -29,7 +29,7 @@ engineSuite('the engine in this process', needs(root), async () => {
   }
 })
 
-engineSuite('the daemon on a bus', needs(root, program('dbus-daemon')), async () => {
+engineSuite('the daemon on a bus', needs(root, program('curl'), program('dbus-daemon')), async () => {
   const here = await privateBus()
   chownSync(here.project, 0, 0)
   const engine = await BusEngine.open(await here.connect())

@@ -2,20 +2,17 @@ import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { begin, DEVELOPER, type Workplace, workplace } from './cli.ts'
-import { eventually, type PrivateBus, privateBus, WHO } from './private-bus.ts'
-import { TYPIST } from './typist.ts'
+import { describe, expect, it } from 'vitest'
+import { begin, DEVELOPER } from './cli.ts'
+import { inProject, onBus } from './grounds.ts'
+import { eventually, WHO } from './private-bus.ts'
+import { noTypist, typing } from './typist.ts'
 
 const program = fileURLToPath(new URL('../../dist/puzzlectl.js', import.meta.url))
 const { developer, colleague, reviewer } = WHO
 
 describe('in a branch that the daemon runs', () => {
-  let here: PrivateBus
-  beforeEach(async () => {
-    here = await privateBus()
-  })
-  afterEach(() => here.close())
+  const { here, it } = onBus('each', noTypist)
   const puzzlectl = (...args: string[]) => here.puzzlectl(developer, ...args)
   const detach = async (script: string, ...options: string[]): Promise<string> => {
     const { out, err, status } = await puzzlectl('run', '--detach', ...options, '--', 'sh', '-c', script)
@@ -116,10 +113,7 @@ describe('in a branch that the daemon runs', () => {
   it('a person attaches, types, and lets go; the agent goes on', async () => {
     const id = await detach('stty size; echo ready; while read -r line; do echo "got $line"; done', '--tty')
     const keys = ['33 111|ready', 'hello\\n', 'got hello', '\\x1d\\x1d\\x1d', 'detached']
-    const { out, err } = await here.exec(developer, [
-      ...['/usr/bin/python3', '-c', TYPIST, JSON.stringify(keys)],
-      ...[process.execPath, program, 'attach', id],
-    ])
+    const { out, err } = await here.exec(developer, typing(keys, process.execPath, program, 'attach', id))
     expect(err).toBe('')
     expect(out).toContain('got hello')
     expect(out).toContain('the agent goes on')
@@ -192,11 +186,7 @@ describe('in a branch that the daemon runs', () => {
 })
 
 describe('without a daemon', () => {
-  let here: Workplace
-  beforeEach(() => {
-    here = workplace()
-  })
-  afterEach(() => here.remove())
+  const { here } = inProject()
 
   it('does not detach where nobody would hold the agent', async () => {
     const { status, err } = await here.puzzlectl('run', '--detach', '--', 'true')

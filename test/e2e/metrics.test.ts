@@ -1,17 +1,17 @@
 import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { METRICS } from '../../daemon/metrics/table.ts'
 import { type Family, parseOpenMetrics } from '../metrics/openmetrics.ts'
-import { type PrivateBus, privateBus, WHO } from './private-bus.ts'
+import { program } from '../tier/needs.ts'
+import { onBus } from './grounds.ts'
+import { WHO } from './private-bus.ts'
 
-let here: PrivateBus
+const { here, it } = onBus('all', program('curl'))
 let socket = ''
-beforeAll(async () => {
-  here = await privateBus()
-  socket = join(dirname(here.config), 'run', 'metrics.sock')
+beforeAll(() => {
+  if (here.config !== undefined) socket = join(dirname(here.config), 'run', 'metrics.sock')
 })
-afterAll(() => here.close())
 
 const { root, developer, reviewer } = WHO
 const read = async (): Promise<Map<string, Family>> =>

@@ -3,24 +3,19 @@ import { afterEach, beforeEach, describe, expect } from 'vitest'
 import { Polkit } from '../../daemon/api/polkit.ts'
 import { MANAGER, MANAGER_PATH } from '../../daemon/contract/bus.ts'
 import type { BusConnection, BusMessage } from '../../daemon/lib/bus-connection.ts'
-import { needs, program, root } from '../tier/needs.ts'
-import { type Identity, type PrivateBus, privateBus, WHO } from './private-bus.ts'
+import { onBus } from './grounds.ts'
+import { type Identity, WHO } from './private-bus.ts'
 import { type Answer, pythonCall, pythonDbus } from './python-client.ts'
 
-const check = needs(root, program('dbus-daemon'), pythonDbus)
-let here: PrivateBus
+const { here, it: check } = onBus('each', pythonDbus)
 let authority: BusConnection
 let asked: BusMessage[]
 beforeEach(async () => {
-  if (root !== undefined) return
-  here = await privateBus()
+  if (here.connect === undefined) return
   authority = await here.connect()
   asked = []
 })
-afterEach(async () => {
-  await authority?.close()
-  await here?.close()
-})
+afterEach(() => authority?.close())
 
 type Word = readonly [authorised: boolean, challenge: boolean] | 'hang' | 'nonsense' | 'error'
 

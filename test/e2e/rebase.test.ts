@@ -4,36 +4,18 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { begin, DEVELOPER, REVIEWER, type Workplace, workplace } from './cli.ts'
+import { describe, expect, it } from 'vitest'
+import { begin, DEVELOPER, REVIEWER } from './cli.ts'
+import { inProject } from './grounds.ts'
 
-let here: Workplace
-beforeEach(() => {
-  here = workplace()
-})
-afterEach(() => {
-  const left = readFileSync('/proc/self/mountinfo', 'utf8').includes(here.state)
-  here.remove()
-  expect(left, 'something is still mounted').toBe(false)
-})
+const { here, file, put, text, hold, branches } = inProject()
 
-const file = (name: string): string => join(here.project, name)
-/** As the developer would have made it. */
-const put = (name: string, text: string): void => {
-  writeFileSync(file(name), text)
-  chownSync(file(name), DEVELOPER, DEVELOPER)
-}
-const text = (name: string): string => readFileSync(file(name), 'utf8')
 /** A branch that waits for a person. */
-const agent = (name: string, script: string) =>
-  here.puzzlectl('run', '--then', 'hold', '--name', name, '--', 'sh', '-c', script)
-const branches = async (): Promise<{ id: string; state: string; name: string | null }[]> =>
-  JSON.parse((await here.puzzlectl('ls', '--all', '--json')).out)
+const agent = (name: string, script: string) => hold(script, '--name', name)
 const LINES = Array.from({ length: 20 }, (_, n) => `${n + 1}\n`)
 /** Rebases, and has the new branch approved by somebody else. */
 async function land(name: string, ...choices: string[]): Promise<string> {

@@ -4,31 +4,30 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect } from 'vitest'
 import { MANAGER, MANAGER_PATH } from '../../daemon/contract/bus.ts'
-import { needs, program, root } from '../tier/needs.ts'
-import { eventually, type PrivateBus, privateBus, WHO } from './private-bus.ts'
+import { root } from '../tier/needs.ts'
+import { onBus } from './grounds.ts'
+import { eventually, WHO } from './private-bus.ts'
 import { pythonCall, pythonDbus } from './python-client.ts'
 
-const check = needs(root, program('dbus-daemon'), pythonDbus)
 const shipped = new URL('../../policies/dist/commit.wasm', import.meta.url)
 const CONFIG = '/etc/puzzled'
-let here: PrivateBus
 let layers: string
 
 /** This file's own mount namespace gets an /etc that can be written to; the machine's is beneath it. */
-beforeEach(async () => {
+beforeEach(() => {
   if (root !== undefined) return
   layers = mkdtempSync(join(tmpdir(), 'puzzled-etc-'))
   for (const name of ['upper', 'work']) mkdirSync(join(layers, name))
   const options = `lowerdir=/etc,upperdir=${layers}/upper,workdir=${layers}/work`
   expect(spawnSync('mount', ['-t', 'overlay', 'overlay', '-o', options, '/etc']).status).toBe(0)
   for (const name of ['policies', 'profiles']) mkdirSync(join(CONFIG, name), { recursive: true })
-  here = await privateBus()
 })
-afterEach(async () => {
-  await here?.close()
+afterEach(() => {
   spawnSync('umount', ['/etc'])
   if (layers !== undefined) rmSync(layers, { recursive: true })
 })
+// After the /etc above, and gone before it.
+const { here, it: check } = onBus('each', pythonDbus)
 
 const reload = async (): Promise<string> => {
   const { error } = await pythonCall(here, WHO.root, { path: MANAGER_PATH, face: MANAGER.name }, 'Reload')

@@ -1,27 +1,17 @@
 import { spawn } from 'node:child_process'
-import { chownSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { DEVELOPER, REVIEWER, type Workplace, workplace } from './cli.ts'
-import { TYPIST } from './typist.ts'
+import { describe, expect } from 'vitest'
+import { needs } from '../tier/needs.ts'
+import { REVIEWER } from './cli.ts'
+import { inProject } from './grounds.ts'
+import { noTypist, typing } from './typist.ts'
 
 const program = fileURLToPath(new URL('../../dist/puzzlectl.js', import.meta.url))
 
-let here: Workplace
-beforeEach(() => {
-  here = workplace()
-})
-afterEach(() => here.remove())
+const { here, put, text, hold: held } = inProject()
 
-const file = (name: string): string => join(here.project, name)
-const put = (name: string, text: string): void => {
-  writeFileSync(file(name), text)
-  chownSync(file(name), DEVELOPER, DEVELOPER)
-}
-const text = (name: string): string => readFileSync(file(name), 'utf8')
-const hold = (script: string) =>
-  here.puzzlectl('run', '--then', 'hold', '--name', 'work', '--', 'sh', '-c', script)
+const hold = (script: string) => held(script, '--name', 'work')
 
 /** A reviewer at a terminal: waits for each text and types what follows it. */
 function review(steps: readonly string[]): Promise<string> {
@@ -29,8 +19,9 @@ function review(steps: readonly string[]): Promise<string> {
     ...{ PATH: process.env.PATH ?? '', HOME: '/root', TERM: 'xterm', NO_COLOR: '1' },
     ...{ SUDO_UID: String(REVIEWER), SUDO_GID: String(REVIEWER), SUDO_USER: 'reviewer' },
   }
-  const command = [process.execPath, program, 'review', '--state-dir', here.state, 'work']
-  const child = spawn('/usr/bin/python3', ['-c', TYPIST, JSON.stringify(steps), ...command], {
+  const review = [process.execPath, program, 'review', '--state-dir', here.state, 'work']
+  const [python = '', ...words] = typing(steps, ...review)
+  const child = spawn(python, words, {
     cwd: here.project,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -46,6 +37,8 @@ function review(steps: readonly string[]): Promise<string> {
 }
 
 const NUMBERS = Array.from({ length: 30 }, (_, index) => `${index + 1}\n`).join('')
+
+const it = needs(noTypist)
 
 describe('a review at a terminal', () => {
   it('asks about each change, what was found first, and commits what was taken', async () => {

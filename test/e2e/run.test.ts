@@ -1,26 +1,11 @@
-import { chownSync, existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { DEVELOPER, REVIEWER, type Workplace, workplace } from './cli.ts'
+import { existsSync, lstatSync, readdirSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { DEVELOPER, REVIEWER } from './cli.ts'
+import { inProject } from './grounds.ts'
 
-let here: Workplace
-beforeEach(() => {
-  here = workplace()
-})
-afterEach(() => here.remove())
+const { here, file, put, text, sh, branches } = inProject()
 
-const file = (name: string): string => join(here.project, name)
-/** As the developer would have made it. */
-const put = (name: string, text: string): void => {
-  writeFileSync(file(name), text)
-  chownSync(file(name), DEVELOPER, DEVELOPER)
-}
-const text = (name: string): string => readFileSync(file(name), 'utf8')
-const sh = (script: string, ...options: string[]) =>
-  here.puzzlectl('run', ...options, '--', 'sh', '-c', script)
 const jsonOf = (out: string): Record<string, unknown> => JSON.parse(out.trim().split('\n').at(-1) ?? '')
-const branches = async (): Promise<{ id: string; state: string }[]> =>
-  JSON.parse((await here.puzzlectl('ls', '--all', '--json')).out)
 
 describe('run', () => {
   it('lands what the gate allows, as the requester would have written it', async () => {

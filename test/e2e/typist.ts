@@ -1,5 +1,8 @@
+import { isExecutable } from '../tier/executable.ts'
+import type { Missing } from '../tier/needs.ts'
+
 /** Types into a program that runs in a terminal of 33 by 111: waits for a text, types, waits, types, … */
-export const TYPIST = `
+const TYPIST = `
 import fcntl, json, os, pty, re, struct, sys, termios
 steps = json.loads(sys.argv[1])
 pid, master = pty.fork()
@@ -26,3 +29,16 @@ while True:
 _, status = os.waitpid(pid, 0)
 os.write(1, shown + b'status %d' % os.waitstatus_to_exitcode(status))
 `
+
+/** Debian's: one that a tool manager put first in PATH is not for every user. */
+const PYTHON = '/usr/bin/python3'
+export const noTypist: Missing = isExecutable(PYTHON) ? undefined : `needs ${PYTHON}`
+
+/**
+ * A command at a terminal of 33 by 111, with somebody who waits for each expression in what it shows and then types what
+ * follows it. It prints all that was shown, and `status N` at the end.
+ */
+export const typing = (steps: readonly string[], ...command: readonly string[]): readonly string[] => [
+  ...[PYTHON, '-c', TYPIST, JSON.stringify(steps)],
+  ...command,
+]

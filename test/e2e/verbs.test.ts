@@ -1,16 +1,11 @@
-import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Workplace, workplace } from './cli.ts'
-import { eventually, type PrivateBus, privateBus, WHO } from './private-bus.ts'
+import { describe, expect, it } from 'vitest'
+import { inProject, onBus } from './grounds.ts'
+import { eventually, WHO } from './private-bus.ts'
 
 describe('a branch that runs', () => {
-  let here: PrivateBus
-  beforeEach(async () => {
-    here = await privateBus()
-  })
-  afterEach(() => here.close())
+  const { here, it } = onBus('each')
   const puzzlectl = (...args: string[]) => here.puzzlectl(WHO.developer, ...args)
   const start = async (script: string): Promise<string> => {
     const { out } = await puzzlectl('run', '--detach', '--', 'sh', '-c', script)
@@ -61,11 +56,7 @@ describe('a branch that runs', () => {
 })
 
 describe('audit', () => {
-  let here: Workplace
-  beforeEach(() => {
-    here = workplace()
-  })
-  afterEach(() => here.remove())
+  const { here } = inProject()
   const log = (): string => join(here.state, 'audit', '00000001.jsonl')
   const nested = (verb: string, ...args: string[]) => here.puzzlectl('audit', verb, ...args)
 
@@ -98,31 +89,5 @@ describe('audit', () => {
   it('says where it looked when there is none', async () => {
     const { status, err } = await nested('verify')
     expect([status, err]).toEqual([74, expect.stringContaining(join(here.state, 'audit'))])
-  })
-})
-
-describe('completion', () => {
-  let here: Workplace
-  beforeEach(() => {
-    here = workplace()
-  })
-  afterEach(() => here.remove())
-
-  it.each([
-    ['puzzlectl ', 'run', 1],
-    ['puzzlectl run --th', '--then', 2],
-    ['puzzlectl audit ver', 'verify', 2],
-    ['puzzlectl audit verify --k', '--key', 3],
-  ])('bash completes "%s"', async (line, expected, at) => {
-    const { out } = await here.puzzlectl('completion', 'bash')
-    const script = `${out}\nCOMP_WORDS=(${line}); COMP_CWORD=${at}; _puzzlectl; echo "\${COMPREPLY[@]}"`
-    const done = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
-    expect(done.stdout.trim().split(' ')).toContain(expected)
-  })
-
-  it('there is one for zsh and fish, and for nothing else', async () => {
-    expect((await here.puzzlectl('completion', 'zsh')).out).toContain('#compdef puzzlectl')
-    expect((await here.puzzlectl('completion', 'fish')).out).toContain("-a run -d 'run a command")
-    expect((await here.puzzlectl('completion', 'tcsh')).status).toBe(2)
   })
 })

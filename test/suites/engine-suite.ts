@@ -15,6 +15,7 @@ export interface EngineGround {
 }
 
 const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
+const NUMBERS = Array.from({ length: 30 }, (_, index) => `${index + 1}\n`).join('')
 const printed = (stream: NodeJS.ReadableStream | undefined): Promise<string> =>
   textOf(stream ?? Readable.from(['no stream']))
 const codeOfError = (error: unknown): string => (error instanceof PuzzledError ? error.code : String(error))
@@ -25,10 +26,33 @@ const codesOf = async (work: readonly Promise<unknown>[]): Promise<string[]> => 
   ...new Set(await Promise.all(work.map(codeOf))),
 ]
 
+/** Every method there is: one more, or one less, in the interface does not compile. */
+const METHODS: Readonly<Record<keyof Engine, true>> = {
+  ...{ create: true, run: true, finish: true, exec: true, attach: true, review: true, commit: true },
+  ...{ approve: true, reject: true, discard: true, revert: true, rebase: true, pick: true, signal: true },
+  ...{ freeze: true, thaw: true, extend: true, queue: true, queueAct: true, queueBody: true },
+  ...{ queueEdit: true, netTest: true, recentEvents: true, events: true, features: true, collect: true },
+  ...{ list: true, show: true, changes: true, content: true, output: true, denials: true, close: true },
+}
+
+/** The same engine, noting which of its methods are called. */
+const noted = (engine: Engine, called: Set<string>): Engine =>
+  new Proxy(engine, {
+    get: (target, name: string) => {
+      const member: unknown = Reflect.get(target, name, target)
+      if (typeof member !== 'function') return member
+      return (...given: unknown[]): unknown => {
+        called.add(name)
+        return Reflect.apply(member, target, given)
+      }
+    },
+  })
+
 /** What every implementation of `Engine` does, whoever calls it and from wherever. */
 export function engineSuite(name: string, it: typeof vitestIt, open: () => Promise<EngineGround>): void {
   let ground: EngineGround
   let engine: Engine
+  const called = new Set<string>()
   const path = (file: string): string => join(ground.project, file)
   const text = (file: string): string => readFileSync(path(file), 'utf8')
   const request = (script: string, change: Partial<RunRequest> = {}): RunRequest => ({
@@ -49,7 +73,7 @@ export function engineSuite(name: string, it: typeof vitestIt, open: () => Promi
   describe(`${name}:`, () => {
     beforeEach(async () => {
       ground = await open()
-      engine = ground.engine
+      engine = noted(ground.engine, called)
     })
     afterEach(() => ground?.close())
 
@@ -104,6 +128,25 @@ export function engineSuite(name: string, it: typeof vitestIt, open: () => Promi
       expect(await after.exited).toMatchObject({ code: 0 })
     })
 
+    it('more readers of an agent come and go, and what one of them types arrives', async () => {
+      const script = 'echo ready; read -r line; echo "got $line"; exit 4'
+      const { id } = await engine.run(request(script, { afterwards: 'hold' }))
+      const gone = await engine.attach(id)
+      expect(gone.terminal).toBe(false)
+      gone.detach()
+      const reader = await engine.attach(id)
+      let shown = ''
+      reader.output?.on('data', (part: Buffer) => {
+        shown += part.toString()
+      })
+      await expect.poll(() => shown).toBe('ready\n')
+      reader.input?.write('hello\n')
+      expect(await reader.exited).toMatchObject({ code: 4 })
+      await expect.poll(() => shown).toBe('ready\ngot hello\n')
+      await engine.finish(id)
+      expect(await codesOf([engine.attach(id), engine.attach('nothing')])).toEqual(['branch-unknown'])
+    })
+
     it('hold, look, approve exactly that, and revert', async () => {
       const { branch, state, digest } = await held('echo a > a.txt')
       expect(state).toBe('held')
@@ -131,6 +174,25 @@ export function engineSuite(name: string, it: typeof vitestIt, open: () => Promi
       expect(await engine.review(branch)).toMatchObject({ totals: { files: 1 } })
       expect(await engine.reject(branch, 'no')).toMatchObject({ state: 'discarded' })
       expect(() => text('b')).toThrow(/ENOENT/)
+    })
+
+    it('pieces of a file become a branch of their own, with its own digest', async () => {
+      writeFileSync(path('f'), NUMBERS)
+      const { branch, digest } = await held("sed -i 's/^2$/two/; s/^29$/thirty/' f; echo a > a")
+      const part = { base: 0, path: Buffer.from('f'), hunks: [0], of: 2 }
+      const asked = { digest: digest ?? '', selection: { only: ['f'], except: [] }, parts: [part] }
+      const stale = { ...asked, digest: 'f'.repeat(64) }
+      expect(await codeOf(engine.pick(branch, stale))).toBe('changed-since-review')
+      const other = { ...asked, parts: [{ ...part, of: 3 }] }
+      expect(await codeOf(engine.pick(branch, other))).not.toBe('no error')
+      const picked = await engine.pick(branch, asked)
+      expect(picked).toMatchObject({ state: 'held', totals: { files: 1, modifications: 1 } })
+      expect([picked.branch === branch, picked.digest === digest]).toEqual([false, false])
+      expect((await engine.approve(picked.branch, { ...approval, digest: picked.digest })).state).toBe(
+        'committed',
+      )
+      expect(text('f')).toBe(NUMBERS.replace('\n2\n', '\ntwo\n'))
+      expect((await engine.show(branch)).state).toBe('held')
     })
 
     it('what the policy denies stays, and no approval lands it', async () => {
@@ -195,10 +257,39 @@ export function engineSuite(name: string, it: typeof vitestIt, open: () => Promi
       )
     })
 
-    it('queue, features and collect', async () => {
+    it('a request that waits is read, written and dropped; what the rules say is told', async () => {
+      const issues = 'https://api.github.com/repos/a/b/issues'
+      const { branch, digest, requests } = await held(
+        `curl -sS -m 60 -o answer -d '{"title":"one"}' ${issues}; getent hosts nowhere.invalid; :`,
+      )
+      expect(requests).toBe(1)
+      const [{ id, method, url } = { id: '', method: '', url: '' }] = await engine.queue(branch)
+      expect([method, url]).toEqual(['POST', issues])
+      const { bytes, size } = await engine.queueBody(branch, id, 5)
+      expect([Buffer.from(bytes).toString(), size]).toEqual(['{"tit', 15])
+      const edited = await engine.queueEdit(branch, id, { body: Buffer.from('{}'), method: 'PUT' }, 'less')
+      expect([edited.state, edited.digest === digest]).toEqual(['held', false])
+      expect(await engine.queue(branch)).toMatchObject([{ id, method: 'PUT', body: '{}', bytes: 2 }])
+      const unknown = 'r23456789bcd'
+      const strays = [
+        engine.queueBody(branch, unknown, 5),
+        engine.queueEdit(branch, unknown, { method: 'PUT' }, ''),
+        engine.queueAct(branch, unknown, 'drop', ''),
+      ]
+      expect(await codesOf(strays)).toEqual(['request-unknown'])
+      expect(await engine.netTest(branch, 'POST', issues)).toMatchObject({ class: 'queue' })
+      expect(await engine.netTest(branch, 'GET', 'https://nowhere.invalid/')).toMatchObject({ class: 'deny' })
+      expect(await engine.netTest(branch, 'GET', 'no url')).toMatchObject({ class: 'deny' })
+      expect(await engine.denials(branch)).toContainEqual(
+        expect.objectContaining({ layer: 'dns', subject: 'nowhere.invalid' }),
+      )
+      await engine.queueAct(branch, id, 'drop', 'not this one')
+      expect((await engine.review(branch)).requests).toBe(0)
+    })
+
+    it('features and collect', async () => {
       const { branch } = await held('echo a > a')
-      expect(await engine.queue(branch)).toEqual([])
-      expect(await codeOf(engine.queueAct(branch, 'r23456789bcd', 'drop', ''))).not.toBe('internal')
+      expect([await engine.queue(branch), await engine.denials(branch)]).toEqual([[], []])
       expect((await engine.features()).map(({ name: feature }) => feature)).toContain('overlay')
       await engine.discard(branch)
       expect(await engine.collect()).toMatchObject({ branches: expect.any(Number) })
@@ -223,8 +314,16 @@ export function engineSuite(name: string, it: typeof vitestIt, open: () => Promi
       await expect.poll(() => states().at(-1)).toBe('committed')
       const order = ['ready', 'running', 'stopped', 'reviewing', 'staging', 'committing', 'committed']
       expect(states()).toEqual(order)
+      const kept = await engine.recentEvents({ branch })
+      await expect.poll(() => seen.filter((event) => event.branch === branch)).toEqual(kept)
       stop.abort()
       await following
+      expect(await engine.recentEvents({ branch: 'nothing' })).toEqual([])
+    })
+
+    it('every method of the interface was called here', async () => {
+      await engine.close()
+      expect([...called].sort()).toEqual(Object.keys(METHODS).sort())
     })
   })
 }

@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { it } from 'vitest'
+import { isExecutable } from './executable.ts'
 
 /** `undefined` when the machine can run a test, else the reason why not, as a person would say it. */
 export type Missing = string | undefined
@@ -32,13 +33,4 @@ export function lsm(name: string): Missing {
 export function program(name: string): Missing {
   const folders = `${process.env.PATH}${delimiter}/usr/sbin${delimiter}/sbin`.split(delimiter)
   return folders.some((folder) => isExecutable(join(folder, name))) ? undefined : `needs the program ${name}`
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }

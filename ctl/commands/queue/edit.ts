@@ -6,7 +6,7 @@ import type { Engine, QueuedView, QueueEdit } from '../../../daemon/contract/eng
 import { PuzzledError } from '../../../daemon/lib/errors.ts'
 import { jsonText } from '../../json.ts'
 import { bannerText } from '../../render/banner.ts'
-import { editOf, formText, headerOf } from '../../render/request-form.ts'
+import { editOf, formText, headerOf, isObeyed } from '../../render/request-form.ts'
 import { visibleLine } from '../../render/visible.ts'
 import { listOption, type OptionValues, textOption, type VerbRun } from '../../verb.ts'
 import { findRequest } from './find.ts'
@@ -64,10 +64,15 @@ async function bodyFrom(file: string): Promise<Buffer> {
 async function inEditor(engine: Engine, branch: string, view: QueuedView): Promise<QueueEdit | null> {
   const { bytes, size } = await engine.queueBody(branch, view.id, EDITED_BYTES)
   const body = size > bytes.length ? null : editableText(Buffer.from(bytes))
+  const form = formText(view, branch, body)
+  if (isObeyed(form))
+    throw new PuzzledError('usage', 'The head of this request holds words that an editor would obey', {
+      hint: 'Change it by options: --url, --method, --header "Name: value", --body FILE.',
+    })
   const directory = await mkdtemp(join(tmpdir(), 'puzzlectl-'))
   const file = join(directory, `${view.id.replace(/[^\w-]/g, '')}.http`)
   try {
-    await writeFile(file, formText(view, branch, body), { mode: 0o600, flag: 'wx' })
+    await writeFile(file, form, { mode: 0o600, flag: 'wx' })
     await runEditor(file)
     return editOf(await readFile(file, 'utf8'), view, body)
   } finally {
@@ -78,11 +83,13 @@ async function inEditor(engine: Engine, branch: string, view: QueuedView): Promi
 /** Null where an editor would not give back the same bytes, or could be told something by them. */
 function editableText(body: Buffer): string | null {
   const text = body.toString('utf8')
-  return Buffer.from(text).equals(body) && !/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(text) ? text : null
+  return Buffer.from(text).equals(body) && !isObeyed(text) && !/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(text)
+    ? text
+    : null
 }
 
 function runEditor(file: string): Promise<void> {
-  const editor = process.env.VISUAL ?? process.env.EDITOR ?? 'vi'
+  const editor = process.env.VISUAL || process.env.EDITOR || 'vi'
   return new Promise((done, failed) => {
     // $EDITOR may hold arguments; the shell splits it and nothing else.
     const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' })
