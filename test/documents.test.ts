@@ -8,7 +8,7 @@ import { SITUATIONS } from './e2e/stage/situations.ts'
 const blocks = documentBlocks()
 
 /** Blocks of these are shown; commands stand in `sh` and `console` blocks only. */
-const LANGUAGES = ['sh', 'console', 'text', 'yaml', 'json', 'rego', 'mermaid', 'python', 'xml']
+const LANGUAGES = ['sh', 'console', 'text', 'yaml', 'json', 'rego', 'js', 'mermaid', 'python', 'xml']
 
 describe('the blocks of the documents', () => {
   it('say what they are', () => {
@@ -30,7 +30,10 @@ describe('the blocks of the documents', () => {
     expect(unknown).toEqual([])
     expect([...new Set(blocks.flatMap(({ shownBy }) => shownBy ?? []))]).toEqual([
       'test/e2e/coding-agent.test.ts',
+      'test/e2e/client.test.ts',
     ])
+    const programs = blocks.filter(({ language }) => language === 'js')
+    expect(programs.map(({ shownBy }) => shownBy)).toEqual(['test/e2e/client.test.ts'])
   })
 
   it('contain every command that the table says is run elsewhere', () => {

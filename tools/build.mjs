@@ -10,7 +10,7 @@ const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
 
 /** Entry points by output name. A `*.worker.ts` anywhere below daemon/ becomes dist/workers/<name>.js. */
 function entries() {
-  const found = { puzzlectl: 'ctl/main.ts', puzzled: 'daemon/main.ts', client: 'daemon/client.ts' }
+  const found = { puzzlectl: 'ctl/main.ts', puzzled: 'daemon/main.ts', client: 'ctl/client.ts' }
   const input = {}
   for (const [name, file] of Object.entries(found)) if (existsSync(root + file)) input[name] = root + file
   for (const file of readdirSync(`${root}daemon`, { recursive: true })) {

@@ -1,7 +1,7 @@
 // Packs, installs globally into a temporary prefix, and uses what was installed from another directory.
 // The last line is the totals.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { installInto, pack, repository } from './package-tree.mjs'
@@ -44,9 +44,39 @@ function countPages() {
   )
 }
 
+/** A program in TypeScript that uses what was installed, checked as strictly as it can be and without our settings. */
+function compileProgram() {
+  const app = join(dir, 'app')
+  mkdirSync(join(app, 'node_modules'), { recursive: true })
+  symlinkSync(join(prefix, 'lib/node_modules/puzzled'), join(app, 'node_modules/puzzled'))
+  symlinkSync(join(repository, 'node_modules/@types'), join(app, 'node_modules/@types'))
+  writeFileSync(join(app, 'package.json'), '{ "type": "module" }')
+  writeFileSync(join(app, 'main.ts'), PROGRAM)
+  const flags = ['--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--noEmit']
+  const compiler = join(repository, 'node_modules/.bin/tsc')
+  const compile = () => spawnSync(compiler, [...flags, 'main.ts'], { cwd: app, encoding: 'utf8' })
+  const good = compile()
+  // The control: a mistake in the same program is found, so the types are not all `any`.
+  writeFileSync(join(app, 'main.ts'), PROGRAM.replace('engine.list()', 'engine.lsit()'))
+  const wrong = compile()
+  const fine = good.status === 0 && wrong.status !== 0 && wrong.stdout.includes('lsit')
+  if (fine) passed++
+  else failed++
+  console.log(`${fine ? 'ok  ' : 'FAIL'} a TypeScript program sees the types`)
+  if (!fine) console.log(good.stdout, wrong.stdout)
+}
+
+const PROGRAM = `import { connect, type BranchSummary, runRequest } from 'puzzled'
+const engine = await connect({ stateDir: '/nowhere' })
+const session = await engine.run(runRequest(['true'], { afterwards: 'hold' }))
+const all: readonly BranchSummary[] = await engine.list()
+console.log(session.id, all.length)
+`
+
 try {
   installInto(prefix, pack(dir))
   countPages()
+  compileProgram()
   for (const [name, [program, ...args], expected, possible = true] of CHECKS) {
     if (!possible) {
       console.log(`skipped (not verified here) – needs root: ${name}`)

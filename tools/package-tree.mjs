@@ -15,7 +15,8 @@ export function run(command, args, options = {}) {
 
 /** Builds and packs as `npm publish` would; answers the tarball's path. */
 export function pack(into) {
-  run(process.execPath, ['tools/build.mjs'], { cwd: repository })
+  for (const tool of ['build.mjs', 'build-types.mjs'])
+    run(process.execPath, [`tools/${tool}`], { cwd: repository })
   const [{ filename }] = JSON.parse(
     run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', into], { cwd: repository }),
   )

@@ -2,13 +2,13 @@ import type { Outcome, RunRequest } from '../../daemon/contract/engine.ts'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { parseBudgets } from '../budget-option.ts'
 import { connectDaemon } from '../engine.ts'
-import { askedEnvironment, ownEnvironment } from '../environment-option.ts'
+import { askedEnvironment } from '../environment-option.ts'
 import { jsonText } from '../json.ts'
 import { withProgress } from '../progress.ts'
 import { bannerText } from '../render/banner.ts'
 import { errorText } from '../render/error.ts'
 import { runStatus } from '../render/exit-status.ts'
-import { requester } from '../requester.ts'
+import { runRequest } from '../request.ts'
 import { forwardSignals, relay, sessionStdio, unattendedTerminal } from '../stdio.ts'
 import {
   flagOption,
@@ -65,22 +65,17 @@ function stdioOf(options: OptionValues): RunRequest['stdio'] {
 }
 
 function requestOf(command: readonly string[], options: OptionValues): RunRequest {
-  const cwd = process.cwd()
   const bases = listOption(options, 'base')
-  return {
-    bases: bases.length === 0 ? [cwd] : bases,
+  return runRequest(command, {
+    ...(bases.length === 0 ? {} : { bases }),
     profile: textOption(options, 'profile') ?? 'standard',
     name: textOption(options, 'name'),
     afterwards: afterwardsOf(textOption(options, 'then') ?? 'gate'),
-    command,
-    cwd,
-    requester: requester(),
     budgets: parseBudgets(listOption(options, 'budget')),
-    environment: ownEnvironment(),
     setEnvironment: askedEnvironment(listOption(options, 'env')),
     stdio: stdioOf(options),
     unattended: flagOption(options, 'detach'),
-  }
+  })
 }
 
 function afterwardsOf(text: string): RunRequest['afterwards'] {
