@@ -54,8 +54,6 @@ export interface Layers {
   ): Promise<{ bases: readonly BaseRecord[]; grants: readonly Grant[] }>
   /** For each base, what the spawn plan mounts: lower directories (top first), upper and work. */
   mounts(record: BranchRecord): Promise<readonly LayerMount[]>
-  /** Freezes the top layer and adds a new writable one (fork, checkpoint). */
-  push(record: BranchRecord): Promise<number>
 }
 
 export interface LayerMount {

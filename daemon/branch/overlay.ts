@@ -30,7 +30,7 @@ export interface LayerStore {
 }
 
 /**
- * `branches/<id>/layers/NNN/<base>/{upper,work}`: layer 001 is made at the fork, each checkpoint adds one, the last is
+ * `branches/<id>/layers/NNN/<base>/{upper,work}`: layer 001 is made at the fork, each further one is put on top, the last is
  * writable. Nothing here looks into a base beyond its root directory.
  */
 export class OverlayLayers {
@@ -63,6 +63,7 @@ export class OverlayLayers {
     return layerMounts(record, this.#store.directory(record.id))
   }
 
+  /** The top layer is frozen under a new one. No verb does it now (docs/decisions/signals.md); reading such a stack is tested. */
   async push(record: BranchRecord): Promise<number> {
     const layers = join(this.#store.directory(record.id), 'layers')
     const next = record.layers + 1

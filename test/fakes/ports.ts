@@ -184,7 +184,6 @@ function portsOf(world: FakeWorld): Ports {
         return { bases: bases.map((path) => ({ path, dev: 1, filesystem: 'ext4', nested: [] })), grants: [] }
       },
       mounts: async () => [],
-      push: async () => 2,
     },
     differ: {
       diff: async () => changesetOf(world.changes),
