@@ -57,6 +57,8 @@ export class BusEngine implements Engine {
   readonly #connection: BusConnection
   readonly #daemon: string
   readonly #live: Liveness
+  /** Of agents that were started here and not finished: for these nobody needs to be asked. */
+  readonly #paths = new Map<string, string>()
 
   private constructor(connection: BusConnection, daemon: string, live: Liveness) {
     this.#connection = connection
@@ -93,6 +95,7 @@ export class BusEngine implements Engine {
     try {
       const [path, socket, grants] = await this.#manager('Run', [toEntries(asked)])
       const id = String(path).split('/').at(-1) ?? ''
+      this.#paths.set(id, String(path))
       const client = socket === '' ? null : await SessionClient.open(String(socket), true)
       const exited = this.#exit(id, watch)
       // Who does not wait for the end is not told that it could not be heard of.
@@ -112,7 +115,9 @@ export class BusEngine implements Engine {
   }
 
   async finish(id: string): Promise<Outcome> {
-    return this.#structured<Outcome>(id, 'Finish')
+    const outcome = await this.#structured<Outcome>(id, 'Finish')
+    this.#paths.delete(id)
+    return outcome
   }
 
   async list(): Promise<readonly BranchSummary[]> {
@@ -338,6 +343,8 @@ export class BusEngine implements Engine {
   }
 
   async #path(id: string): Promise<string> {
+    const known = this.#paths.get(id)
+    if (known !== undefined) return known
     const [path] = await this.#manager('GetBranch', [id])
     return String(path)
   }

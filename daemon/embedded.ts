@@ -22,8 +22,10 @@ import type { CollectResult, Engine } from './contract/engine.ts'
 import type { FeatureName, Features } from './contract/features.ts'
 import type { Profile } from './contract/profile.ts'
 import { auditing, listing, networkCounters, openListeners, readBeforeText } from './event-parts.ts'
+import { rememberFeatures } from './feature-memory.ts'
+import { commandFiles } from './lib/command-files.ts'
 import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
-import { commandFiles, nodeFiles } from './lib/durable.ts'
+import { nodeFiles } from './lib/durable.ts'
 import { PuzzledError } from './lib/errors.ts'
 import { UndoStack } from './lib/undo.ts'
 import { Registry } from './metrics/registry.ts'
@@ -44,6 +46,8 @@ export interface OpenedEngine {
   reload(next: Config): Promise<void>
   release(): Promise<void>
 }
+
+const VERSION = process.env.PUZZLED_BUILD_VERSION ?? 'unbuilt'
 
 const now = (): Date => new Date()
 
@@ -86,7 +90,7 @@ async function construct(
   canAsk: boolean,
   undo: UndoStack,
 ): Promise<Omit<OpenedEngine, 'release'>> {
-  const directory = await openStoreDirectory(config.state_dir, nodeFiles)
+  const directory = await openStoreDirectory(config.state_dir, canAsk ? nodeFiles : commandFiles)
   undo.push('unlock the store', () => directory.close())
   const root = directory.path
   const live = { ...config }
@@ -109,7 +113,7 @@ async function construct(
   const differ = new LayerDiffer(files, { sameThread: !canAsk })
   const policy = new PolicyParts(root, differ, now, canAsk ? undefined : 1)
   undo.push('end the policy workers', () => policy.close())
-  if (canAsk) await loadEverything(policy)
+  if (canAsk) await loadEverything(policy, differ)
   const plain: Ports = {
     store: announcing(files, events, { now }),
     layers: new OverlayLayers(files, root),
@@ -126,7 +130,7 @@ async function construct(
     events,
     denials,
     profiles: profiles(canAsk),
-    features: (names) => probe(root, names),
+    features: rememberFeatures(root, VERSION, (names) => probe(root, names)),
     clock: { now },
     retry: (record) => retryCommit(files, committer, record),
     collect: () => collect(root, committer, live),
@@ -135,20 +139,22 @@ async function construct(
   const engine = LocalEngine.over(ports, stream, requester, () => undo.unwind())
   const resumed = engine.resume(recovery.moves.flatMap(({ branch, landed }) => (landed ? [branch] : [])))
   // The daemon serves meanwhile; a command has nobody to go on after it.
-  if (canAsk) void resumed.then(() => files.forget())
+  if (canAsk) void resumed.then(() => files.remember(SERVED_LATELY))
   else await resumed
   readBeforeText(metrics, engine, network)
   return { engine, recovery, reload: reloading(policy, live), audit: ports.audit.record, metrics }
 }
 
+/** Branches that somebody works with at the same time; a record takes some ten kilobytes. */
+const SERVED_LATELY = 64
+
 /** A start reads every record, some of it several times: what was read is kept until the daemon serves. */
 function branchStore(root: string, canAsk: boolean, emptyTrash: (() => void) | undefined): FileBranchStore {
   const files = new FileBranchStore(root, canAsk ? nodeFiles : commandFiles, now, emptyTrash)
-  files.remember()
+  files.remember(Number.POSITIVE_INFINITY)
   return files
 }
 
-/** The files of a program may be replaced by an upgrade while it runs: a daemon has read all of them before it serves. */
 /** What can change while it runs is taken over when everything else was found good. */
 const reloading =
   (policy: PolicyParts, live: Config) =>
@@ -157,8 +163,9 @@ const reloading =
     Object.assign(live, next)
   }
 
-const loadEverything = async (policy: PolicyParts): Promise<void> => {
-  await Promise.all([policy.load(), loadClient()])
+/** The files of a program may be replaced by an upgrade while it runs: a daemon has read all of them before it serves. */
+const loadEverything = async (policy: PolicyParts, differ: LayerDiffer): Promise<void> => {
+  await Promise.all([policy.load(), differ.load(), loadClient()])
 }
 
 const profiles = (canAsk: boolean): Ports['profiles'] => ({

@@ -1,5 +1,5 @@
 import { closeSync, statSync } from 'node:fs'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Groups } from './api/authorize.ts'
 import { RefusalLog } from './api/refusals.ts'
@@ -13,6 +13,7 @@ import { BusConnection, SYSTEM_BUS } from './lib/bus-connection.ts'
 import { CONFIG_PATH, type Config, METRICS_SOCKET, readConfig } from './lib/config.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
 import { KeyLock } from './lib/key-lock.ts'
+import { SteadyFile } from './lib/steady-file.ts'
 import { serveMetrics } from './process-metrics.ts'
 
 const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
@@ -183,19 +184,24 @@ function demandOwner(pid: number, uid: number): void {
     throw new PuzzledError('access-denied', 'The calling process is gone or is another one now')
 }
 
+/** A call asks for these several times, each time on a thread of the pool. */
+const groupIds = new SteadyFile('/etc/group', (text) => {
+  const lines = text.split('\n').map((line) => line.split(':'))
+  // The first one counts, as everywhere.
+  return new Map(lines.reverse().map(([name = '', , gid]) => [name, Number(gid)]))
+})
+
 async function groupsOf(config: Config): Promise<Groups> {
-  const lines = (await readFile('/etc/group', 'utf8')).split('\n').map((line) => line.split(':'))
-  const gid = (name: string): number | null => {
-    const found = lines.find(([group]) => group === name)?.[2]
-    return found === undefined ? null : Number(found)
-  }
-  return { users: gid(config.groups.users), reviewers: gid(config.groups.reviewers) }
+  const ids = await groupIds.read()
+  return { users: ids.get(config.groups.users) ?? null, reviewers: ids.get(config.groups.reviewers) ?? null }
 }
 
-async function userName(uid: number): Promise<string> {
-  const lines = (await readFile('/etc/passwd', 'utf8')).split('\n')
-  return lines.map((line) => line.split(':')).find(([, , id]) => Number(id) === uid)?.[0] ?? String(uid)
-}
+const userNames = new SteadyFile('/etc/passwd', (text) => {
+  const lines = text.split('\n').map((line) => line.split(':'))
+  return new Map(lines.reverse().map(([name = '', , uid]) => [Number(uid), name]))
+})
+
+const userName = async (uid: number): Promise<string> => (await userNames.read()).get(uid) ?? String(uid)
 
 function complain(error: unknown): void {
   process.stderr.write(`puzzled: ${error instanceof Error ? error.message : error}\n`)

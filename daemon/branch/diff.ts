@@ -1,3 +1,4 @@
+import { opendirSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { BranchRecord, Requester } from '../contract/branch.ts'
 import type { Change, Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
@@ -27,10 +28,15 @@ export class LayerDiffer {
     this.#sameThread = sameThread
   }
 
+  /** A daemon has all files of the program before it serves. */
+  async load(): Promise<void> {
+    await import('./diff-job.ts')
+  }
+
   async diff(record: BranchRecord, options: DiffOptions = {}): Promise<Changeset> {
     const job = diffJob(record, this.#store.directory(record.id))
     const gathered = new Gathered(job, options)
-    if (this.#sameThread) return onThisThread(job, gathered)
+    if (this.#sameThread || isUntouched(record, job)) return onThisThread(job, gathered)
     const worker = new Worker(workerPath('diff'), {
       workerData: job,
       // Encoded changes live outside the heap; without a limit a short-lived isolate rarely collects.
@@ -113,6 +119,27 @@ class Gathered {
         return { version: 1, bases, changes: this.#changes, requests: [], totals, digest }
       }
     }
+  }
+}
+
+/**
+ * Nothing is in the layers, and nobody can put anything there while the branch is judged: what is left is to compare the
+ * roots, and a thread takes much longer to start. With many names in them the layers are not even listed here.
+ */
+const isUntouched = ({ state }: BranchRecord, { bases }: DiffJob): boolean =>
+  state === 'reviewing' && bases.every(({ uppers }) => uppers.every(isEmpty))
+
+function isEmpty(path: string): boolean {
+  try {
+    const directory = opendirSync(path, { encoding: 'buffer', bufferSize: 1 })
+    try {
+      return directory.readSync() === null
+    } finally {
+      directory.closeSync()
+    }
+  } catch {
+    // What is wrong with a layer is for the diff to say.
+    return false
   }
 }
 

@@ -21,6 +21,15 @@ async function makeStore(): Promise<{ store: FileBranchStore; files: ModelFiles;
   return { store: new FileBranchStore('/store', files, () => NOW), files, disk }
 }
 
+const delegate = (files: DurableFiles): DurableFiles => ({
+  read: (path) => files.read(path),
+  writeRecord: (path, bytes) => files.writeRecord(path, bytes),
+  append: (path, bytes) => files.append(path, bytes),
+  makeDirectory: (path) => files.makeDirectory(path),
+  move: (from, to) => files.move(from, to),
+  list: (path) => files.list(path),
+})
+
 describe('the store', () => {
   it('keeps what it was given and when it changed', async () => {
     const { store } = await makeStore()
@@ -35,6 +44,7 @@ describe('the store', () => {
     const { files } = await makeStore()
     const held = { read: Promise.resolve(), write: Promise.resolve() }
     const slow: DurableFiles = {
+      ...delegate(files),
       read: async (path) => {
         const until = held.read
         const bytes = await files.read(path)
@@ -45,14 +55,10 @@ describe('the store', () => {
         await held.write
         await files.writeRecord(path, bytes)
       },
-      append: (path, bytes) => files.append(path, bytes),
-      makeDirectory: (path) => files.makeDirectory(path),
-      move: (from, to) => files.move(from, to),
-      list: (path) => files.list(path),
     }
     const store = new FileBranchStore('/store', slow, () => NOW)
     await store.create(branchRecord(A))
-    store.remember()
+    store.remember(1)
     const gate = new EventEmitter()
     const opened = once(gate, 'open').then(() => undefined)
     if (when === 'before') {
@@ -73,6 +79,39 @@ describe('the store', () => {
     }
     expect((await store.read(A)).state).toBe('ready')
     await store.move(A, 'running', 'started')
+  })
+
+  it('reads what was used lately once, and no more than it was told to keep', async () => {
+    const { files } = await makeStore()
+    const read: string[] = []
+    const counting: DurableFiles = {
+      ...delegate(files),
+      read: (path) => {
+        read.push(path)
+        return files.read(path)
+      },
+    }
+    const store = new FileBranchStore('/store', counting, () => NOW)
+    for (const id of [A, B]) await store.create(branchRecord(id))
+    store.remember(1)
+    for (const id of [A, A, B, B, A]) await store.read(id)
+    expect(await store.resolve(A)).toBe(A)
+    expect(read.map((path) => path.split('/').at(-2))).toEqual([A, B, A])
+    await store.list()
+    await store.read(A)
+    expect(read.map((path) => path.split('/').at(-2))).toEqual([A, B, A, B])
+    store.remember(0)
+    await store.read(A)
+    await store.read(A)
+    expect(read).toHaveLength(6)
+  })
+
+  it('finds a whole id without its record, and none that is not there', async () => {
+    const { store, files } = await makeStore()
+    await files.makeDirectory(`/store/branches/${A}`)
+    expect(await store.resolve(A)).toBe(A)
+    await expect(store.read(A)).rejects.toMatchObject({ code: 'record-damaged' })
+    await expect(store.resolve(B)).rejects.toMatchObject({ code: 'branch-unknown' })
   })
 
   it('refuses a move that the table does not have, and changes nothing', async () => {

@@ -9,6 +9,7 @@ import { isBranchId } from '../lib/ids.ts'
 import { KeyLock } from '../lib/key-lock.ts'
 import { decodeRecord, encodeRecord } from './branch-json.ts'
 import { canMove, refusal } from './lifecycle.ts'
+import { RecordMemory } from './record-memory.ts'
 
 export interface DamagedBranch {
   id: string
@@ -28,9 +29,7 @@ export class FileBranchStore {
   readonly #now: () => Date
   readonly #lock = new KeyLock<string>()
   readonly #onTrash: () => void
-  #known: Map<string, BranchRecord> | null = null
-  /** Counts what was written: a reading during which it grew may have found what was there before. */
-  #writes = 0
+  readonly #memory = new RecordMemory()
 
   /** `onTrash` is told when there is something to remove in the background. */
   constructor(root: string, files: DurableFiles, now: () => Date, onTrash: () => void = () => undefined) {
@@ -56,26 +55,26 @@ export class FileBranchStore {
   }
 
   /**
-   * From now on a record is read once. The store's lock keeps every other process out, so what was read or written here
-   * is what is there. For a command, and while a daemon starts: over ten thousand branches, the readings of one start
-   * are most of its time, and their memory would be most of a daemon's.
+   * From now on so many records are read once. All of them for a command, and while a daemon starts: over ten thousand
+   * branches, the readings of one start are most of its time. Some of them for a daemon that serves, where one command
+   * asks for one branch thirty times: the memory of all would be most of a daemon's.
    */
-  remember(): void {
-    this.#known ??= new Map()
+  remember(records: number): void {
+    this.#memory.limit(records)
   }
 
-  forget(): void {
-    this.#known = null
+  read(id: string): Promise<BranchRecord> {
+    return this.#read(id, false)
   }
 
-  async read(id: string): Promise<BranchRecord> {
-    const known = this.#known?.get(id)
+  async #read(id: string, passing: boolean): Promise<BranchRecord> {
+    const known = this.#memory.get(id)
     if (known !== undefined) return known
-    const writes = this.#writes
+    const begun = this.#memory.begin()
     const bytes = await this.#files.read(join(this.directory(id), 'branch.json'))
     if (bytes !== null) {
       const record = decodeRecord(id, bytes)
-      if (writes === this.#writes) this.#known?.set(id, record)
+      this.#memory.keep(id, record, { begun, passing })
       return record
     }
     throw (await this.#ids()).includes(id) ? withoutRecord(id) : unknownBranch(id)
@@ -92,8 +91,8 @@ export class FileBranchStore {
   }
 
   async resolve(text: string): Promise<string> {
-    // A whole id is by far the most frequent, and must not cost a reading of every record.
-    if (isBranchId(text) && (await this.#ids()).includes(text)) return text
+    // A whole id is by far the most frequent, and must cost neither a reading of every record nor of every name.
+    if (isBranchId(text) && (await this.#exists(text))) return text
     const { records, damaged } = await this.#readAll()
     return branchNamed(text, [...records, ...damaged.map(({ id }) => ({ id, name: null }))])
   }
@@ -143,7 +142,7 @@ export class FileBranchStore {
   async sweepUnborn(): Promise<readonly string[]> {
     const swept: string[] = []
     for (const id of await this.#ids()) {
-      if (this.#known?.has(id) === true) continue
+      if (this.#memory.has(id)) continue
       const left = await this.#files.list(this.directory(id))
       if (left.some((name) => name !== '.branch.json.new')) continue
       await this.#files.move(this.directory(id), join(this.#root, 'trash', id))
@@ -170,8 +169,7 @@ export class FileBranchStore {
     try {
       await work()
     } finally {
-      this.#writes++
-      this.#known?.delete(id)
+      this.#memory.written(id)
     }
   }
 
@@ -187,6 +185,17 @@ export class FileBranchStore {
         cause,
         hint: 'The record before is still there.',
       })
+    }
+  }
+
+  /** One whose record is damaged exists, too. */
+  async #exists(id: string): Promise<boolean> {
+    try {
+      await this.read(id)
+      return true
+    } catch (error) {
+      if (!(error instanceof PuzzledError)) throw error
+      return error.code !== 'branch-unknown'
     }
   }
 
@@ -211,7 +220,7 @@ export class FileBranchStore {
   /** Null where it was discarded between the listing and the reading. */
   async #readOrDamaged(id: string): Promise<{ record?: BranchRecord; damaged?: DamagedBranch } | null> {
     try {
-      return { record: await this.read(id) }
+      return { record: await this.#read(id, true) }
     } catch (error) {
       if (!(error instanceof PuzzledError)) throw error
       return error.code === 'branch-unknown' ? null : { damaged: { id, reason: error.message } }

@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { errnoOf } from './errors.ts'
@@ -70,27 +69,6 @@ export const nodeFiles: DurableFiles = {
 
   async list(path) {
     return (await readdir(path)).sort()
-  },
-}
-
-/**
- * The same for a command, which serves nobody meanwhile: reading a small file at once costs a fifth of asking a thread of
- * the pool to, four times, for each.
- */
-export const commandFiles: DurableFiles = {
-  ...nodeFiles,
-
-  async read(path) {
-    try {
-      return readFileSync(path)
-    } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return null
-      throw error
-    }
-  },
-
-  async list(path) {
-    return readdirSync(path).sort()
   },
 }
 

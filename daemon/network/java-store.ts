@@ -13,12 +13,16 @@ const PASSWORD = 'changeit'
 const MAGIC = 0xfeed_feed
 const TRUSTED = 2
 
-/** A JKS of trusted certificates out of a bundle of PEM: Java reads no bundle. Every release since 1.2 reads this. */
-export function javaStore(bundle: string): Buffer {
-  const certificates = [...bundle.matchAll(/-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/g)]
+/** The certificates of a bundle of PEM. */
+export const certificatesOf = (bundle: string): Buffer[] =>
+  [...bundle.matchAll(/-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/g)].map(
+    ([, base64 = '']) => Buffer.from(base64, 'base64'),
+  )
+
+/** A JKS of trusted certificates: Java reads no bundle. Every release since 1.2 reads this. */
+export function javaStore(certificates: readonly Buffer[]): Buffer {
   const parts = [words(MAGIC, 2, certificates.length)]
-  for (const [at, [, base64 = '']] of certificates.entries()) {
-    const bytes = Buffer.from(base64, 'base64')
+  for (const [at, bytes] of certificates.entries()) {
     parts.push(words(TRUSTED), text(`authority-${at}`), Buffer.alloc(8), text('X.509'))
     parts.push(words(bytes.length), bytes)
   }

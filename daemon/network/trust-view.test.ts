@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { network, rule } from '../../test/fixtures/network-rules.ts'
 import { BranchAuthority } from './authority.ts'
-import { javaStore } from './java-store.ts'
+import { certificatesOf, javaStore } from './java-store.ts'
 import { trustView } from './trust-view.ts'
 
 let directory: string
@@ -41,7 +41,7 @@ it('a host without a bundle refuses what needs one, with the remedy', async () =
 })
 
 it('a store for Java names its certificates and proves itself', () => {
-  const bytes = javaStore(certificate + certificate)
+  const bytes = javaStore(certificatesOf(certificate + certificate))
   expect([bytes.readUInt32BE(0), bytes.readUInt32BE(4), bytes.readUInt32BE(8)]).toEqual([0xfeedfeed, 2, 2])
   const password = Buffer.from('changeit', 'utf16le').swap16()
   const hash = createHash('sha1').update(password).update('Mighty Aphrodite').update(bytes.subarray(0, -20))

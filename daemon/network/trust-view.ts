@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import type { NetworkProfile } from '../contract/profile.ts'
 import { BUNDLE_PATHS, BUNDLE_REMEDY } from '../contract/trust.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import { SteadyFile } from '../lib/steady-file.ts'
 import { networkEnvironment, RESOLV_CONF } from './agent-view.ts'
-import { JAVA_STORES, javaStore } from './java-store.ts'
+import { certificatesOf, JAVA_STORES, javaStore } from './java-store.ts'
 
 /** What makes an agent find the gate and trust it. */
 export interface TrustView {
@@ -33,17 +33,46 @@ export async function trustView(
       'This host has no bundle of certificate authorities, so nothing in the branch could trust the gate',
       { hint: `${BUNDLE_REMEDY}; or give the branch no network, or rules for port 80 only` },
     )
-  const system = found.length === 0 ? '' : await readFile(bundle, 'utf8')
-  const text = `${system.trimEnd()}\n${certificate}`
+  const system = found.length === 0 ? NO_BUNDLE : await bundleAt(bundle).read()
+  const bytes = Buffer.from(`${system.text}\n${certificate}`)
   const java = JAVA_STORES.filter((path) => existsSync(path))
-  const store = java.length === 0 ? undefined : javaStore(text)
+  const store =
+    java.length === 0 ? undefined : javaStore([...system.certificates(), ...certificatesOf(certificate)])
   return {
     environment: networkEnvironment(bundle),
     files: [
-      ...found.map((path) => ({ path, bytes: Buffer.from(text) })),
+      ...found.map((path) => ({ path, bytes })),
       ...(store === undefined ? [] : java.map((path) => ({ path, bytes: store }))),
       { path: '/etc/resolv.conf', bytes: Buffer.from(RESOLV_CONF) },
     ],
+  }
+}
+
+interface Bundle {
+  readonly text: string
+  certificates(): readonly Buffer[]
+}
+
+const NO_BUNDLE: Bundle = { text: '', certificates: () => [] }
+
+/** A host has one or two of these; every branch gets what is in them. */
+const bundles = new Map<string, SteadyFile<Bundle>>()
+
+function bundleAt(path: string): SteadyFile<Bundle> {
+  const known = bundles.get(path) ?? new SteadyFile(path, understandBundle)
+  bundles.set(path, known)
+  return known
+}
+
+/** Most hosts have no Java. */
+function understandBundle(text: string): Bundle {
+  let decoded: Buffer[] | undefined
+  return {
+    text: text.trimEnd(),
+    certificates: () => {
+      decoded ??= certificatesOf(text)
+      return decoded
+    },
   }
 }
 

@@ -3,6 +3,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { LayerDiffer } from '../../daemon/branch/diff.ts'
+import { layerMounts } from '../../daemon/branch/overlay.ts'
 import type { Changeset } from '../../daemon/contract/changeset.ts'
 import * as kernel from '../../daemon/kernel/paths.ts'
 import { setXattr } from '../../daemon/kernel/xattr.ts'
@@ -152,6 +153,29 @@ describe('contents', () => {
     expect(await sideBefore('secret', null)).toEqual({ bytes: Buffer.from('secret'), size: 6 })
     expect(await sideBefore('secret', requester)).toEqual({ bytes: Buffer.alloc(0), size: 6, withheld: true })
     await expect(sideBefore('untouched', null)).rejects.toMatchObject({ code: 'usage' })
+  })
+})
+
+describe('a branch that changed nothing', () => {
+  it('is the same whether it is judged, which needs no thread, or only looked at', async () => {
+    const differ = new LayerDiffer(ground.store)
+    const { record } = await ground.fork()
+    const both = async () => [
+      await differ.diff({ ...record, state: 'reviewing' }),
+      await differ.diff({ ...record, state: 'stopped' }),
+    ]
+    const [judged, looked] = await both()
+    expect(judged?.changes).toEqual([])
+    expect(judged).toEqual(looked)
+    // The root itself is looked at all the same.
+    const [mount] = layerMounts(record, ground.store.directory(record.id))
+    fs.chmodSync(mount?.upper ?? '', 0o711)
+    const [changed, seen] = await both()
+    expect(changed?.changes).toHaveLength(1)
+    expect(changed).toEqual(seen)
+    fs.rmSync(mount?.upper ?? '', { recursive: true })
+    for (const state of ['reviewing', 'stopped'] as const)
+      await expect(differ.diff({ ...record, state })).rejects.toMatchObject({ code: 'kernel-refused' })
   })
 })
 

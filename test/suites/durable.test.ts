@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { commandFiles } from '../../daemon/lib/command-files.ts'
 import { type DurableFiles, nodeFiles } from '../../daemon/lib/durable.ts'
 import { ModelDisk } from '../fakes/model-disk.ts'
 import { ModelFiles } from '../fakes/model-files.ts'
@@ -19,6 +20,7 @@ function temporary(): string {
 
 const ADAPTERS: [string, () => { files: DurableFiles; path: string }][] = [
   ['node', () => ({ files: nodeFiles, path: temporary() })],
+  ['a command', () => ({ files: commandFiles, path: temporary() })],
   ['the model disk', () => ({ files: new ModelFiles(new ModelDisk(['top'])), path: '/top' })],
 ]
 
