@@ -131,7 +131,7 @@ const isUntouched = ({ state }: BranchRecord, { bases }: DiffJob): boolean =>
 
 function isEmpty(path: string): boolean {
   try {
-    const directory = opendirSync(path, { encoding: 'buffer', bufferSize: 1 })
+    const directory = opendirSync(path, { bufferSize: 1 })
     try {
       return directory.readSync() === null
     } finally {
