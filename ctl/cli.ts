@@ -3,8 +3,10 @@ import type { Engine, EngineReader } from '../daemon/contract/engine.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
 import { connectEngine, connectReader } from './engine.ts'
 import { askedEnvironment } from './environment-option.ts'
+import { jsonText } from './json.ts'
 import { commandWords } from './remote-words.ts'
 import { errorJson, errorStatus, errorText } from './render/error.ts'
+import { visibleLine } from './render/visible.ts'
 import { outliveReaders, paintFor, write } from './terminal.ts'
 import {
   COMMON_OPTIONS,
@@ -31,10 +33,18 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     return status
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    // Commander has printed what was wrong; help and version end with 0.
-    return error.exitCode === 0 ? 0 : USAGE_STATUS
+    // Help and version end with 0. What was wrong has been printed, but not for programs.
+    if (error.exitCode === 0) return 0
+    if (wantsJson(argv)) await write(process.stdout, jsonText(errorJson(usageError(error.message))))
+    return USAGE_STATUS
   }
 }
+
+/** Behind `--` are the words of somebody else. */
+const wantsJson = (argv: readonly string[]): boolean =>
+  argv.slice(0, argv.includes('--') ? argv.indexOf('--') : undefined).includes('--json')
+
+const usageError = (message: string): PuzzledError => new PuzzledError('usage', sentenceOf(message).trim())
 
 /** What was understood of the command line: the words of the verb, its arguments, its options. */
 interface Given {
@@ -57,7 +67,11 @@ function newProgram(verbs: readonly Verb[], act: Act): Command {
     .version(`puzzlectl ${VERSION}`, '-V, --version')
     .enablePositionalOptions()
     .showSuggestionAfterError()
-    .showHelpAfterError('(puzzlectl --help lists the verbs)')
+    .showHelpAfterError('  hint: puzzlectl --help lists the verbs')
+    .addHelpCommand(
+      new Command('help').argument('[verb]').summary('say what a verb does').helpGroup('System'),
+    )
+    .addHelpText('after', '\nThe first step: sudo puzzlectl run -- COMMAND. All of it: man puzzlectl')
     .configureOutput(OUTPUT)
     .configureHelp(HELP)
     .exitOverride()
@@ -66,10 +80,26 @@ function newProgram(verbs: readonly Verb[], act: Act): Command {
   return program
 }
 
+/** Words of other tools for what we call otherwise. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  ...{ list: 'ls', ps: 'ls', status: 'ls', branches: 'ls', inspect: 'show', log: 'logs', journal: 'logs' },
+  ...{ rm: 'discard', remove: 'discard', delete: 'discard', kill: 'signal', stop: 'signal', start: 'run' },
+  ...{ pause: 'freeze', unpause: 'thaw', accept: 'approve', merge: 'commit', undo: 'revert' },
+  ...{ rollback: 'revert', rewind: 'revert', version: '--version', net: 'net test', prune: 'gc' },
+}
+
+/** One sentence out of what commander says of a wrong command line; words of the caller are shown as what they are. */
+function sentenceOf(text: string): string {
+  const [first = '', guess] = text.replace(/^error: /, '').split(/\n(?=\(Did you mean)/)
+  const unknown = /^unknown command '(.*)'$/s.exec(first.trim())?.[1] ?? ''
+  const meant = /\(Did you mean (.*)\?\)/s.exec(guess ?? '')?.[1] ?? ELSEWHERE[unknown]
+  const said = visibleLine(first.trim().replace(/\.$/, ''))
+  return meant === undefined ? `${said}\n` : `${said}; did you mean ${visibleLine(meant)}?\n`
+}
+
 /** Who speaks is said as in every other error. */
 const OUTPUT = {
-  outputError: (text: string, print: (text: string) => void): void =>
-    print(text.replace(/^error: /, 'puzzlectl: ')),
+  outputError: (text: string, print: (text: string) => void): void => print(`puzzlectl: ${sentenceOf(text)}`),
 }
 
 /** Every verb has options; saying so on each line hides what differs. */
@@ -88,22 +118,23 @@ function commandFor(verb: Verb, act: Act, above: readonly string[] = []): Comman
   const command = new Command(verb.name)
     .summary(verb.summary)
     .description(verb.summary)
-    .helpGroup(verb.group)
+    .helpGroup(above.length === 0 ? verb.group : 'Verbs')
     .configureOutput(OUTPUT)
     .configureHelp(HELP)
     .exitOverride()
-  command.showSuggestionAfterError().showHelpAfterError(`(puzzlectl ${verb.name} --help)`)
-  addCommonOptions(command)
+  command.showSuggestionAfterError().showHelpAfterError(`  hint: puzzlectl ${words.join(' ')} --help`)
   // Behind an inner verb everything is that one's: a value that looks like an option of ours stays a value.
   if (verb.verbs !== undefined) command.enablePositionalOptions()
   for (const inner of verb.verbs ?? []) command.addCommand(commandFor(inner, act, words))
-  if (verb.verbs !== undefined) return command
+  if (verb.verbs !== undefined) command.addHelpCommand(false)
+  if (verb.verbs !== undefined) return addCommonOptions(command)
   if (verb.args !== undefined) command.arguments(verb.args)
   for (const [flags, text, repeat] of verb.options ?? []) {
     const option = new Option(flags, text)
     if (repeat === 'repeat') option.argParser(append)
     command.addOption(option)
   }
+  addCommonOptions(command)
   if (verb.passThrough === true) command.passThroughOptions()
   // Commander hands the arguments first, then the options, then the command itself.
   return command.action((...given: unknown[]) => {
@@ -116,8 +147,11 @@ function commandFor(verb: Verb, act: Act, above: readonly string[] = []): Comman
   })
 }
 
-function addCommonOptions(command: Command): void {
-  for (const [flags, text] of COMMON_OPTIONS) command.option(flags, text)
+/** Behind those of the verb: they are the same everywhere. */
+function addCommonOptions(command: Command): Command {
+  for (const [flags, text] of COMMON_OPTIONS)
+    command.addOption(new Option(flags, text).helpGroup('Common options:'))
+  return command.addHelpOption(new Option('-h, --help', 'say what it does').helpGroup('Common options:'))
 }
 
 const append = (value: string, before: readonly string[] | undefined): readonly string[] => [
@@ -168,7 +202,7 @@ async function runThere(host: string, verb: Verb, { words, args, options }: Give
 }
 
 async function report(context: VerbContext, error: unknown): Promise<void> {
-  if (context.json) await context.print(`${JSON.stringify(errorJson(error))}\n`)
+  if (context.json) await context.print(jsonText(errorJson(error)))
   else await context.printError(errorText(error, context.paintErrors))
 }
 

@@ -16,7 +16,7 @@ export const run: VerbRun = async (context, [id = '']) => {
   if (session.terminal && process.stdout.isTTY === true)
     session.resize(process.stdout.columns || 80, process.stdout.rows || 24)
   const stopped = new Promise<null>((resolve) => {
-    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve(null))
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => resolve(null))
   })
   try {
     const options = { terminal: session.terminal, typeAlways: true, detachable: true, show: process.stdout }

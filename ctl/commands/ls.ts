@@ -8,7 +8,8 @@ export const run: VerbRun = async (context, _args, options) => {
   const all = await engine.list()
   const branches = flagOption(options, 'all') ? all : all.filter((branch) => !isTerminal(branch.state))
   if (context.json) await context.print(jsonText(branches))
-  else if (branches.length > 0) await context.print(branchTable(branches, Date.now(), context.paint))
+  else if (branches.length > 0)
+    await context.print(branchTable(branches, Date.now(), context.paint, process.stdout.columns))
   else
     await context.printError(
       all.length === 0 ? 'No branches yet.\n' : 'No open branches (--all shows the others).\n',

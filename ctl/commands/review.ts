@@ -24,7 +24,8 @@ export const run: VerbRun = async (context, [id = ''], options) => {
     })
   const outcome = await withProgress('judging', engine.review(record.id))
   if (context.json) await context.print(jsonText(outcome))
-  else if (judgeOnly) await context.print(branchDetails(await engine.show(record.id), context.paint))
+  else if (judgeOnly)
+    await context.print(branchDetails(await engine.show(record.id), Date.now(), context.paint))
   else await context.print(summaryText(outcome, context.paint))
   return judgeOnly ? decisionStatus(outcome) : reviewAtTerminal(context, engine, outcome)
 }

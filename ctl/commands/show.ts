@@ -10,7 +10,7 @@ export const run: VerbRun = async (context, [id = '']) => {
   await context.print(
     context.json
       ? jsonText({ ...record, denials })
-      : `${branchDetails(record, context.paint)}${denialsText(denials, context.paint)}`,
+      : `${branchDetails(record, Date.now(), context.paint)}${denialsText(denials, context.paint)}`,
   )
   return 0
 }

@@ -63,9 +63,11 @@ function verdictText(outcome: Outcome, paint: Paint): string {
   if (outcome.state === 'discarded')
     return outcome.reason === 'nothing was changed' ? 'nothing to commit' : 'discarded'
   if (outcome.verdict?.kind === 'deny') return paint.red('denied by policy, nothing was committed')
-  if (outcome.state === 'held') return paint.yellow(`held: ${visibleLine(outcome.reason)}`)
+  if (outcome.state === 'held') return paint.yellow(heldText(visibleLine(outcome.reason)))
   return `${outcome.state}: ${visibleLine(outcome.reason)}`
 }
+
+const heldText = (reason: string): string => (reason.startsWith('held ') ? reason : `held: ${reason}`)
 
 function findingLines(outcome: Outcome, paint: Paint): string[] {
   if (outcome.verdict === null || outcome.state === 'committed') return []

@@ -1,32 +1,41 @@
 // pure
 import type { BranchRecord } from '../../daemon/contract/branch.ts'
 import { type BranchSummary, findingsOf } from '../../daemon/contract/engine.ts'
-import { columnsText } from './columns.ts'
+import { columnsText, cutText } from './columns.ts'
 import type { Paint } from './paint.ts'
-import { agoText } from './sizes.ts'
+import { agoText, bytesText } from './sizes.ts'
 import { visibleLine } from './visible.ts'
 
-const commandText = (command: readonly string[]): string => visibleLine(command.join(' ')).slice(0, 60)
+const commandText = (command: readonly string[]): string => visibleLine(command.join(' '))
 
-export function branchTable(branches: readonly BranchSummary[], now: number, paint: Paint): string {
+/** One line per branch, no wider than the screen; commands are what is cut first, and never longer than people read. */
+export function branchTable(
+  branches: readonly BranchSummary[],
+  now: number,
+  paint: Paint,
+  width?: number,
+): string {
   const rows = branches.map((branch) => [
     branch.id,
     visibleLine(branch.name ?? '-'),
     branch.state,
     agoText(now - Date.parse(branch.createdAt)),
     visibleLine(branch.bases.join(' ')),
-    commandText(branch.command),
+    cutText(commandText(branch.command), MOST_OF_A_COMMAND),
   ])
-  return columnsText(['ID', 'NAME', 'STATE', 'AGE', 'BASE', 'COMMAND'], rows, paint)
+  return columnsText(['ID', 'NAME', 'STATE', 'AGE', 'BASE', 'COMMAND'], rows, paint, width)
 }
 
+const MOST_OF_A_COMMAND = 80
+
 /** Everything that a person needs to decide, most important first. */
-export function branchDetails(record: BranchRecord, paint: Paint): string {
+export function branchDetails(record: BranchRecord, now: number, paint: Paint): string {
   const lines: string[] = []
   const add = (label: string, value: string): void =>
     void lines.push(`${paint.dim(label.padStart(10))}  ${value}`)
   add('branch', `${record.id}${record.name === null ? '' : ` (${visibleLine(record.name)})`}`)
-  add('state', `${paint.bold(record.state)}: ${visibleLine(record.reason)}`)
+  add('state', stateText(record, paint))
+  add('created', `${record.createdAt} (${agoText(now - Date.parse(record.createdAt))} ago)`)
   add('command', commandText(record.command))
   for (const base of record.bases) add('base', `${visibleLine(base.path)} (${base.filesystem})`)
   add('profile', `${visibleLine(record.profile.name)} (sha256 ${record.profile.sha256.slice(0, 12)})`)
@@ -37,9 +46,25 @@ export function branchDetails(record: BranchRecord, paint: Paint): string {
   for (const line of verdictLines(record, paint)) add('', line)
   for (const grant of record.grants)
     if (!grant.full)
-      add('granted', `${paint.yellow(grant.what)}: asked for ${grant.requested}, got ${grant.granted}`)
+      add(
+        'granted',
+        `${paint.yellow(grant.what)}: asked for ${readable(grant.what, grant.requested)}, got ${grant.granted}`,
+      )
   return `${lines.join('\n')}\n`
 }
+
+/** A reason often begins with the state; it is not said twice. */
+function stateText({ state, reason }: BranchRecord, paint: Paint): string {
+  if (reason === '' || reason === state) return paint.bold(state)
+  const rest = reason.startsWith(`${state} `) ? reason.slice(state.length) : `: ${reason}`
+  return `${paint.bold(state)}${visibleLine(rest)}`
+}
+
+/** Limits are on record to the byte; people read them by their size. */
+const readable = (what: string, text: string): string =>
+  visibleLine(text).replace(/\b\d+( bytes)?\b/g, (number, unit: string | undefined) =>
+    unit !== undefined || what.startsWith('memory') ? bytesText(Number.parseInt(number, 10)) : number,
+  )
 
 function exitText(exit: NonNullable<BranchRecord['exit']>): string {
   const how = exit.signal === null ? `status ${exit.code ?? '?'}` : `signal ${exit.signal}`

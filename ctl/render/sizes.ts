@@ -12,6 +12,10 @@ export function bytesText(bytes: number): string {
   return unit === 0 ? `${value} B` : `${value.toFixed(1)} ${units[unit]}`
 }
 
+/** `1 branch`, `2 branches`. */
+export const countText = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`
+
 /** `3m`, `2h`, `5d` for how long ago something was. */
 export function agoText(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000))

@@ -29,7 +29,9 @@ const DANGEROUS: readonly (readonly [from: number, to: number])[] = [
   [0xe0000, 0xe0fff], // tags and supplementary variation selectors
 ]
 
-const isDangerous = (code: number): boolean => DANGEROUS.some(([from, to]) => code >= from && code <= to)
+/** Is this character shown as what it is instead of being sent to a terminal? */
+export const isDangerous = (code: number): boolean =>
+  DANGEROUS.some(([from, to]) => code >= from && code <= to)
 
 /** Most text is plain ASCII and is returned as it is. */
 const HARMLESS = /^[\n\t\x20-\x7e]*$/

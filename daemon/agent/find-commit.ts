@@ -43,6 +43,7 @@ async function commitOfBranch(
   const { commit } = await store.read(branch)
   if (commit !== null) return commit.id
   throw new PuzzledError('wrong-state', `Branch ${branch} has committed nothing that could be reverted`, {
+    hint: `What it would change: puzzlectl diff ${branch}; what happened to it: puzzlectl show ${branch}`,
     data: { branch },
   })
 }

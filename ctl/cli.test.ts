@@ -1,0 +1,49 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const program = fileURLToPath(new URL('../dist/puzzlectl.js', import.meta.url))
+const call = (...args: string[]) => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], { encoding: 'utf8' })
+  return { status, out: stdout, err: stderr }
+}
+
+describe('a wrong command line', () => {
+  it.each([
+    [
+      ['rnu'],
+      "puzzlectl: unknown command 'rnu'; did you mean run?\n  hint: puzzlectl --help lists the verbs\n",
+    ],
+    [['ps'], "puzzlectl: unknown command 'ps'; did you mean ls?\n  hint: puzzlectl --help lists the verbs\n"],
+    [['queue', 'ls'], "puzzlectl: missing required argument 'id'\n  hint: puzzlectl queue ls --help\n"],
+    [
+      ['diff', '--stta', 'x'],
+      "puzzlectl: unknown option '--stta'; did you mean --stat?\n  hint: puzzlectl diff --help\n",
+    ],
+    [
+      ['s\u001b[2J\nw'],
+      "puzzlectl: unknown command 's\\e[2J\\nw'\n  hint: puzzlectl --help lists the verbs\n",
+    ],
+  ])('%j is one sentence and what to type next', (args, expected) => {
+    expect(call(...args)).toEqual({ status: 2, out: '', err: expected })
+  })
+
+  it('is a document for programs', () => {
+    const { status, out } = call('show', '--json')
+    expect([status, JSON.parse(out)]).toEqual([
+      2,
+      { error: { code: 'usage', message: "missing required argument 'id'" } },
+    ])
+    // What stands behind -- is somebody else's.
+    expect(call('diff', '--nope', '--', '--json').out).toBe('')
+  })
+})
+
+describe('help', () => {
+  it('is the same by option and by verb, and tells what is special about a verb first', () => {
+    const { status, out } = call('run', '--help')
+    expect([status, call('help', 'run').out]).toEqual([0, out])
+    expect(out.indexOf('--then')).toBeLessThan(out.indexOf('--json'))
+    expect(call('--version').out).toMatch(/^puzzlectl \d+\.\d+\.\d+\n$/)
+  })
+})
