@@ -4,7 +4,7 @@ import { announcing } from './agent/announce.ts'
 import { EventStream } from './agent/event-stream.ts'
 import { LocalEngine } from './agent/local-engine.ts'
 import { measuring } from './agent/measure.ts'
-import type { Auditor, Ports, RunningAgent } from './agent/ports.ts'
+import type { Auditor, Ports } from './agent/ports.ts'
 import { AuditLog } from './audit/log.ts'
 import { archiveOld } from './audit/prune.ts'
 import { ownThreads, sameThread, WorkerCommitter } from './branch/committer.ts'
@@ -23,6 +23,7 @@ import type { FeatureName, Features } from './contract/features.ts'
 import type { Profile } from './contract/profile.ts'
 import { auditing, listing, networkCounters, openListeners, readBeforeText } from './event-parts.ts'
 import { rememberFeatures } from './feature-memory.ts'
+import { hearing, withNetwork } from './launch-parts.ts'
 import { commandFiles } from './lib/command-files.ts'
 import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
 import { nodeFiles } from './lib/durable.ts'
@@ -95,23 +96,23 @@ async function construct(
   const root = directory.path
   const live = { ...config }
   const [stream, metrics] = [new EventStream(), new Registry()]
-  const { events, denials, journal, complain } = openListeners(stream, metrics, (id) => files.directory(id))
+  const directoryOf = (id: string): string => files.directory(id)
+  const { events, denials, heard, journal, complain } = openListeners(stream, metrics, directoryOf)
   undo.push('hand the last records to the journal', () => journal?.flush())
   // A command has no time to remove what was discarded: that is left to `gc`.
   const emptyTrash = canAsk ? () => void committer.emptyTrash().catch(complain('')) : undefined
   const files = branchStore(root, canAsk, emptyTrash)
-  const places = { root, directory: (id: string) => files.directory(id) }
+  const places = { root, directory: directoryOf }
   const committer = new WorkerCommitter(places, now, canAsk ? ownThreads : sameThread)
   const rebaser = new WorkerRebaser(places)
   undo.push('end the commit workers', () => closeBoth(committer, rebaser))
-  const network = new NetworkParts((id) => files.directory(id), events.publish, networkCounters(metrics))
-  undo.push('close the networks', () => network.closeAll())
+  const network = new NetworkParts(directoryOf, events.publish, networkCounters(metrics))
   const space = new BranchSpace(files)
+  undo.push('close the networks', () => network.closeAll())
   undo.push('end the thread that measures', () => space.close())
   const launcher = new Launcher({ network: ({ record }) => network.open(record) })
   const { recovery, log } = await recoverOnRecord(root, { files, committer, launcher }, !canAsk, undo)
-  const differ = new LayerDiffer(files, { sameThread: !canAsk })
-  const policy = new PolicyParts(root, differ, now, canAsk ? undefined : 1)
+  const [differ, policy] = judgingParts(root, files, canAsk)
   undo.push('end the policy workers', () => policy.close())
   if (canAsk) await loadEverything(policy, differ)
   const plain: Ports = {
@@ -122,10 +123,10 @@ async function construct(
     rebaser,
     gate: policy.gate,
     approvals: policy.approvals,
-    launcher: withNetwork(listing(launcher, denials), network, complain),
+    launcher: withNetwork(hearing(listing(launcher, denials), heard), network, complain),
     budgets: budgeting(canAsk, network, space),
     outbox: network,
-    outputs: new FileOutputLogs((id) => files.directory(id), now),
+    outputs: new FileOutputLogs(directoryOf, now),
     audit: auditing(log, journal),
     events,
     denials,
@@ -147,6 +148,11 @@ async function construct(
 
 /** Branches that somebody works with at the same time; a record takes some ten kilobytes. */
 const SERVED_LATELY = 64
+
+function judgingParts(root: string, files: FileBranchStore, canAsk: boolean): [LayerDiffer, PolicyParts] {
+  const differ = new LayerDiffer(files, { sameThread: !canAsk })
+  return [differ, new PolicyParts(root, differ, now, canAsk ? undefined : 1)]
+}
 
 /** A start reads every record, some of it several times: what was read is kept until the daemon serves. */
 function branchStore(root: string, canAsk: boolean, emptyTrash: (() => void) | undefined): FileBranchStore {
@@ -246,47 +252,6 @@ export async function retryCommit(
   const move = await recoverBranch(store, record, fates, now())
   return { record: await store.read(record.id), landed: move?.landed === true }
 }
-
-/** The network of a branch lives exactly as long as its agent. */
-const withNetwork = (
-  launcher: Pick<Launcher, 'start' | 'sweep'>,
-  network: NetworkParts,
-  complain: (branch: string) => (error: unknown) => void,
-): Ports['launcher'] => ({
-  start: async (request) => {
-    try {
-      const agent = await launcher.start(request)
-      const exited = agent.exited.then(async (exit) => {
-        await network.close(request.record.id).catch(complain(request.record.id))
-        return exit
-      })
-      return { ...delegate(agent), exited }
-    } catch (error) {
-      await network.close(request.record.id).catch(complain(request.record.id))
-      throw error
-    }
-  },
-  sweep: (id) => launcher.sweep(id),
-})
-
-/** A plain object in front of the agent: its methods need their own `this`. */
-const delegate = (agent: Awaited<ReturnType<Launcher['start']>>): RunningAgent => ({
-  pid: agent.pid,
-  grants: agent.grants,
-  exited: agent.exited,
-  signal: (name) => agent.signal(name),
-  kill: (cause) => agent.kill(cause),
-  freeze: () => agent.freeze(),
-  thaw: () => agent.thaw(),
-  readings: () => agent.readings(),
-  extend: (kind, limit) => agent.extend(kind, limit),
-  exec: (request) => agent.exec(request),
-  attach: () => agent.attach(),
-  ...(agent.resize === undefined ? {} : { resize: agent.resize }),
-  ...(agent.input === undefined ? {} : { input: agent.input }),
-  ...(agent.output === undefined ? {} : { output: agent.output }),
-  ...(agent.errors === undefined ? {} : { errors: agent.errors }),
-})
 
 /** The probes are loaded when somebody asks: most starts do not. */
 async function probe(root: string, names?: readonly FeatureName[]): Promise<Partial<Features>> {

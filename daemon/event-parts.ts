@@ -6,6 +6,7 @@ import type { AuditLog } from './audit/log.ts'
 import type { PuzzledEvent } from './contract/events.ts'
 import { DenialFiles } from './denial-files.ts'
 import { JournalSink } from './journal-sink.ts'
+import { KernelDenials } from './kernel-denials.ts'
 import type { Registry } from './metrics/registry.ts'
 import type { NetworkCounters } from './network/branch-queue.ts'
 import type { NetworkParts } from './network-parts.ts'
@@ -16,6 +17,14 @@ export interface Listener {
   take(event: PuzzledEvent): void
 }
 
+export interface Listening {
+  readonly events: Events
+  readonly denials: DenialFiles
+  readonly heard: KernelDenials
+  readonly journal: JournalSink | null
+  readonly complain: Complain
+}
+
 type Complain = (branch: string) => (error: unknown) => void
 
 /** Where events go, in this order: the counters, the branch's own list, the journal, whoever follows. */
@@ -23,7 +32,7 @@ export function openListeners(
   stream: EventStream,
   metrics: Registry,
   directoryOf: (id: string) => string,
-): { events: Events; denials: DenialFiles; journal: JournalSink | null; complain: Complain } {
+): Listening {
   const complain: Complain = (branch) => (error) =>
     events.publish({ kind: 'warning', branch, time: new Date().toISOString(), message: String(error) })
   const denials = new DenialFiles(directoryOf, complain)
@@ -35,7 +44,8 @@ export function openListeners(
       for (const listener of listeners) listener.take(event)
     },
   }
-  return { events, denials, journal, complain }
+  const heard = new KernelDenials({ publish: events.publish, count: networkCounters(metrics).denied })
+  return { events, denials, heard, journal, complain }
 }
 
 /** The log first: the journal hears of what is on disk. */

@@ -83,7 +83,7 @@ const timer =
     }
   }
 
-/** What events say, counted. Denials by the network are counted where they happen: of many alike only a few are events. */
+/** What events say, counted. Denials by the network and the kernel are counted where they happen: of many alike only a few are events. */
 export function countEvent(registry: Registry, event: PuzzledEvent): void {
   switch (event.kind) {
     case 'state':
@@ -101,7 +101,7 @@ export function countEvent(registry: Registry, event: PuzzledEvent): void {
       })
       break
     case 'denial':
-      if (!NETWORK_LAYERS.has(event.layer)) registry.count('puzzled_denials', { layer: event.layer })
+      if (!COUNTED_LAYERS.has(event.layer)) registry.count('puzzled_denials', { layer: event.layer })
       break
     case 'warning':
       registry.count('puzzled_warnings')
@@ -109,4 +109,4 @@ export function countEvent(registry: Registry, event: PuzzledEvent): void {
   }
 }
 
-const NETWORK_LAYERS = new Set<string>(['proxy', 'dns', 'nft'])
+const COUNTED_LAYERS = new Set<string>(['proxy', 'dns', 'nft', 'landlock', 'seccomp', 'lsm'])

@@ -27,6 +27,7 @@ export const FEATURE_NAMES = [
   'user-namespaces',
   'pidfd',
   'clone3-into-cgroup',
+  'kernel-audit',
 ] as const
 
 export type FeatureName = (typeof FEATURE_NAMES)[number]

@@ -116,6 +116,11 @@ export const FEATURE_TEXT: Readonly<Record<FeatureName, FeatureText>> = {
     lost: 'An agent cannot be born in its cgroup.',
     remedy: 'Boot Linux 5.7 or newer, with cgroup v2 mounted.',
   },
+  'kernel-audit': {
+    lost: 'What seccomp, Landlock and security modules refuse is an errno for the agent and is not told as a denial.',
+    remedy:
+      'Run as root with CAP_AUDIT_READ in the first namespaces of the host, on a kernel with CONFIG_AUDIT=y.',
+  },
 }
 
 function controller(name: string, lost: string): FeatureText {

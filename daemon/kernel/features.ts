@@ -6,6 +6,7 @@ import { PuzzledError } from '../lib/errors.ts'
 import { applyOverride, parseOverrides } from './feature-override.ts'
 import { type Finding, featureRow } from './feature-text.ts'
 import { KernelError } from './ffi.ts'
+import { probeKernelAudit } from './probes/audit.ts'
 import { probeCgroups } from './probes/cgroups.ts'
 import {
   probeLandlock,
@@ -57,6 +58,7 @@ const PROBES: Readonly<Record<Exclude<FeatureName, CgroupFeature>, Probe>> = {
   ima: probeIma,
   'user-namespaces': probeUserNamespaces,
   pidfd: probePidfd,
+  'kernel-audit': probeKernelAudit,
 }
 
 export interface ProbeOptions {

@@ -23,4 +23,6 @@ export interface FilterSource {
   /** For every system call without a rule that applies. Must differ from every rule's action. */
   readonly fallback: FilterAction
   readonly rules: readonly FilterRule[]
+  /** The kernel's audit system hears of what it refuses. */
+  readonly logged?: boolean
 }

@@ -1,4 +1,12 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
 import { release } from 'node:os'
 import { boundingLimits } from './resource-limits.ts'
 import {
@@ -26,7 +34,16 @@ export function gatherFacts(paths: Iterable<string>): HostFacts {
     secrets: [...SECRET_PATHS, ...sshKeys()].flatMap(existing),
     ...procFacts(),
     paths: Object.fromEntries([...paths].map((path) => [path, resolved(path)])),
+    ...login(),
   }
+}
+
+const NOBODY = 2 ** 32 - 1
+
+function login(): Pick<HostFacts, 'loginUid'> {
+  if (!existsSync('/proc/self/loginuid')) return {}
+  const uid = Number(readFileSync('/proc/self/loginuid', 'utf8'))
+  return uid === NOBODY ? {} : { loginUid: uid }
 }
 
 type ProcFacts = Pick<HostFacts, 'lastCapability' | 'procMasks' | 'procReadOnly'>

@@ -9,6 +9,8 @@ export type PathKind = 'directory' | 'file' | 'link' | 'other' | 'absent'
  * owned by root on a sane host, and each use is checked again by the kernel (openat2 without links).
  */
 export interface HostFacts {
+  /** Who logged in, as the kernel's audit system knows it; left out where nobody did: we are a service. */
+  readonly loginUid?: number
   /** Kernel release as [major, minor]. */
   readonly kernel: readonly [number, number]
   /** /proc/sys/kernel/cap_last_cap. */

@@ -148,6 +148,7 @@ export class RunningBranch {
             joinPlan({
               ...world,
               agent: process.pidfd,
+              requester: world.record.requester,
               cwd: request.cwd,
               argv: request.argv,
               environment: environmentOf(world, request.environment, request.stdio.kind === 'pty'),

@@ -9,9 +9,12 @@ export interface SeccompFilter {
   readonly bpf: Uint8Array
   /** The filter asks a listener in the daemon; the descriptor is stored as `seccomp-listener`. */
   readonly listener?: boolean
+  /** The kernel's audit system hears of what the filter refuses. */
+  readonly logged?: boolean
 }
 
 const SET_MODE_FILTER = 1
+const FLAG_LOG = 1 << 1
 const FLAG_NEW_LISTENER = 1 << 3
 /** The asking process can only be killed while it waits: a signal cannot make it repeat the question (5.19). */
 const FLAG_WAIT_KILLABLE_RECV = 1 << 5
@@ -30,7 +33,8 @@ export function seccompOps(filters: readonly SeccompFilter[]): readonly SpawnOp[
     call: 'seccomp',
     args: [
       SET_MODE_FILTER,
-      filter.listener === true ? FLAG_NEW_LISTENER | FLAG_WAIT_KILLABLE_RECV : 0,
+      (filter.listener === true ? FLAG_NEW_LISTENER | FLAG_WAIT_KILLABLE_RECV : 0) |
+        (filter.logged === true ? FLAG_LOG : 0),
       programHeader(filter.bpf),
     ],
     expect: 'ok' as const,

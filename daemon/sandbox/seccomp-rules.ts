@@ -52,7 +52,9 @@ export function verdicts(program: SeccompProgram): ReadonlyMap<string, CallVerdi
 
 /**
  * Two filters, because one can only say "these values and nothing else" *or* "all but these values". The first is the
- * allow list of system calls, the second looks at arguments of what the first allows. The stricter answer counts.
+ * allow list of system calls, the second looks at arguments of what the first allows. The stricter answer counts. The
+ * third repeats those refusals that no honest program runs into, and says them aloud: of equal answers, that of the filter
+ * that was installed last is the one that the kernel acts on.
  */
 export function seccompSources(options: SeccompOptions): readonly FilterSource[] {
   const table = syscallTable(options.architecture)
@@ -76,8 +78,43 @@ export function seccompSources(options: SeccompOptions): readonly FilterSource[]
       fallback: 'allow',
       rules: rows.flatMap((row) => numbered(row.call, errno(row.errno), row.when)),
     },
+    {
+      name: `${options.program}: told refusals${options.sealMemfds ? ', sealed memfds' : ''}`,
+      fallback: 'allow',
+      rules: [
+        ...calls.filter(({ action }) => isForbidden(action)),
+        ...rows
+          .filter((row) => row.errno === 'EPERM')
+          .flatMap((row) => numbered(row.call, errno('EPERM'), row.when)),
+      ],
+      logged: true,
+    },
   ]
 }
+
+/** Everything else is an answer that programs expect: an older kernel, a family that is not there. */
+const isForbidden = (action: FilterAction): boolean =>
+  typeof action === 'object' && action.errno === ERRNO.EPERM
+
+/** Why a call was refused with EPERM, in the words of the policy; its arguments are not known any more. */
+export function refusalReasons(program: SeccompProgram, number: number, architecture: Architecture): Refused {
+  const table = syscallTable(architecture)
+  const call = Object.keys(table).find((name) => table[name] === number) ?? `system call ${number}`
+  const rows = ARGUMENTS.filter(
+    (row) => row.call === call && row.errno === 'EPERM' && row.programs.includes(program),
+  )
+  const forbidden = CALLS.find((row) => row.calls.split(/\s+/).includes(call))
+  const isCall = verdicts(program).get(call) === 'EPERM'
+  const whys = isCall && forbidden !== undefined ? [forbidden.why] : rows.map(({ why }) => why)
+  return { call, why: [...new Set(whys)].slice(0, MOST_REASONS).join('; or ') }
+}
+
+export interface Refused {
+  readonly call: string
+  readonly why: string
+}
+
+const MOST_REASONS = 3
 
 /** Asks the daemon before every program that is started: the counter of the `exec` budget. */
 export function execNotifySource(architecture: Architecture): FilterSource {

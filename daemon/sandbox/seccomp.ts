@@ -18,6 +18,7 @@ export function seccompFilters(options: SeccompOptions): readonly SeccompFilter[
   const made = seccompSources(options).map((source) => ({
     name: source.name,
     bpf: bytesOf(source, options.architecture),
+    ...(source.logged === true ? { logged: true } : {}),
   }))
   filters.set(key, made)
   return made

@@ -6,6 +6,7 @@ import { sendDescriptorOp } from '../kernel/descriptor-message.ts'
 import {
   AF_INET,
   AT_EMPTY_PATH,
+  AT_FDCWD,
   CLONE_NEWCGROUP,
   CLONE_NEWIPC,
   CLONE_NEWNET,
@@ -17,6 +18,8 @@ import {
   F_DUPFD_CLOEXEC,
   F_SETFD,
   IFF_UP,
+  O_CLOEXEC,
+  O_WRONLY,
   SIOCSIFFLAGS,
   SOCK_CLOEXEC,
   SOCK_DGRAM,
@@ -78,6 +81,7 @@ export interface PlanInput extends LockInput {
 }
 
 export interface JoinInput extends LockInput {
+  readonly requester: Pick<Requester, 'uid'>
   /** Pidfd of the agent's init. */
   readonly agent: SpawnArg
 }
@@ -121,7 +125,10 @@ export function spawnPlan(input: PlanInput): SpawnPlan {
   const { sections, grants } = lockedSections(input)
   return {
     sections: [
-      { name: 'namespaces', ops: [...forgetOps(input), ...namespaceOps(input)] },
+      {
+        name: 'namespaces',
+        ops: [...forgetOps(input), ...auditSessionOps(input), ...namespaceOps(input)],
+      },
       { name: 'sources', ops: withRequesterRights(input.requester, sourceOps(input.places)) },
       {
         name: 'root',
@@ -152,7 +159,7 @@ export function spawnPlan(input: PlanInput): SpawnPlan {
 export function joinPlan(input: JoinInput): SpawnPlan {
   const { sections, grants } = lockedSections(input)
   const join = call('join the namespaces of the agent', 'setns', input.agent, JOINED)
-  const joining = [...forgetOps(input), join]
+  const joining = [...forgetOps(input), ...auditSessionOps(input), join]
   return { sections: [{ name: 'join', ops: joining }, ...sections], namespaces: [], grants }
 }
 
@@ -173,7 +180,13 @@ function lockedSections(input: LockInput): Pick<SpawnPlan, 'sections' | 'grants'
   const seccomp =
     input.seccomp.length === 0
       ? []
-      : [...execNotifyOps(input), ...seccompOps(input.seccomp), ...lockedBySeccomp()]
+      : [
+          ...execNotifyOps(input),
+          ...seccompOps(input.seccomp.filter(({ logged }) => logged !== true)),
+          ...lockedBySeccomp(),
+          // After the tries: they are ours, and not to be heard of.
+          ...seccompOps(input.seccomp.filter(({ logged }) => logged === true)),
+        ]
   return {
     sections: [
       { name: 'session', ops: sessionOps(input) },
@@ -218,6 +231,25 @@ function forgetOps(input: LockInput & { readonly agent?: SpawnArg }): SpawnOp[] 
 }
 
 const LAST_DESCRIPTOR = 0xffffffff
+
+/**
+ * Whose doing it is, for the kernel's audit system, and a session number of its own: every record that the kernel makes
+ * about any process of the agent carries both, and the agent cannot change them. A kernel without audit, or one on which
+ * nobody may do this any more, has no such records or ones without a number: nothing depends on it.
+ */
+function auditSessionOps({ facts, requester }: PlanInput | JoinInput): SpawnOp[] {
+  // Whoever logged in stays responsible, also for what sudo did.
+  const text = Buffer.from(String(facts.loginUid ?? requester.uid))
+  const tried = (op: SpawnOp): SpawnOp => ({ ...op, expect: 'any' })
+  const open = call('open the login id', 'openat', AT_FDCWD, cstring(LOGIN_ID), O_WRONLY | O_CLOEXEC)
+  return [
+    tried(storing(open, 'login id')),
+    tried(call('begin a session of the audit system', 'write', slot('login id'), text, text.length)),
+    tried(call('close the login id', 'close', slot('login id'))),
+  ]
+}
+
+const LOGIN_ID = '/proc/self/loginuid'
 
 const joinsNetwork = (input: PlanInput): boolean => input.descriptors.network !== null
 

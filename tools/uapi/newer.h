@@ -219,3 +219,9 @@ struct puzzled_statmount {
 #ifndef FAN_REPORT_TARGET_FID
 #define FAN_REPORT_TARGET_FID 0x00001000
 #endif
+
+/* Landlock speaks to the audit system since 6.15. */
+#ifndef AUDIT_LANDLOCK_ACCESS
+#define AUDIT_LANDLOCK_ACCESS 1423
+#define AUDIT_LANDLOCK_DOMAIN 1424
+#endif

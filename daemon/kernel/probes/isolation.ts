@@ -38,7 +38,7 @@ import {
 } from '../uapi/index.ts'
 import { failedCall, mapOwnIds, op, text } from './calls.ts'
 
-const noNewPrivileges = (): SpawnOp => op('prctl', [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0])
+export const noNewPrivileges = (): SpawnOp => op('prctl', [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0])
 
 /** A ruleset that denies reading directories, and then "/" cannot be read. */
 export async function probeLandlock(): Promise<Finding> {
@@ -65,7 +65,7 @@ export async function probeLandlock(): Promise<Finding> {
 }
 
 /** `getppid` gets this answer, everything else is allowed. */
-function filterFor(action: number): SpawnOp['args'][number] {
+export function filterFor(action: number): SpawnOp['args'][number] {
   const instructions = [
     [BPF_LD | BPF_W | BPF_ABS, 0, 0, 0],
     [BPF_JMP | BPF_JEQ | BPF_K, 0, 1, NR.getppid],

@@ -1,5 +1,5 @@
 // pure
-// Generated from tools/uapi/names.txt (inputs d4c324210f84cfb2bb5687651d4e07fa); do not edit.
+// Generated from tools/uapi/names.txt (inputs 1cdb1511d1830a9e9a3e7d1d7b628e76); do not edit.
 
 export const LANDLOCK_CREATE_RULESET_VERSION = 1
 export const LANDLOCK_CREATE_RULESET_ERRATA = 2
@@ -63,6 +63,12 @@ export const AUDIT_ARCH_X86_64 = 0xc000003e
 export const AUDIT_ARCH_AARCH64 = 0xc00000b7
 export const AUDIT_ARCH_I386 = 0x40000003
 export const AUDIT_ARCH_ARM = 0x40000028
+export const AUDIT_GET = 0x3e8
+export const AUDIT_SECCOMP = 0x52e
+export const AUDIT_AVC = 0x578
+export const AUDIT_LANDLOCK_ACCESS = 0x58f
+export const AUDIT_LANDLOCK_DOMAIN = 0x590
+export const AUDIT_NLGRP_READLOG = 1
 export const BPF_LD = 0
 export const BPF_W = 0
 export const BPF_ABS = 32
@@ -119,6 +125,8 @@ export const CAP_BPF = 39
 export const CAP_CHECKPOINT_RESTORE = 40
 export const CAP_LAST_CAP = 40
 
+/** Size and offsets of struct audit_status. */
+export const audit_status = { size: 44, enabled: 4 }
 /** Size and offsets of struct landlock_ruleset_attr. */
 export const landlock_ruleset_attr = { size: 24, handled_access_fs: 0, handled_access_net: 8, scoped: 16 }
 /** Size and offsets of struct landlock_path_beneath_attr. */

@@ -1,0 +1,172 @@
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeAll, describe, expect } from 'vitest'
+import type { DenialRow } from '../../daemon/contract/denial.ts'
+import type { Engine } from '../../daemon/contract/engine.ts'
+import { openEngine } from '../../daemon/embedded.ts'
+import { AuditStream, auditEnabled } from '../../daemon/kernel/audit-stream.ts'
+import { syscall } from '../../daemon/kernel/ffi.ts'
+import { landlockAbi } from '../../daemon/kernel/landlock.ts'
+import { CLONE_NEWNET, NR } from '../../daemon/kernel/uapi/index.ts'
+import { defaultConfig } from '../../daemon/lib/config.ts'
+import { UndoStack } from '../../daemon/lib/undo.ts'
+import { Launcher } from '../../daemon/sandbox/launch.ts'
+import { type Missing, needs, program, root } from '../tier/needs.ts'
+import { warmUp } from './branch.fixture.ts'
+
+const REQUESTER = { uid: 1000, gid: 1000, groups: [1000], name: 'dev' }
+
+/** The room has a network of its own, and the kernel's records are heard in the first one only, where our parent is. */
+function leaveNetwork(): void {
+  const outside = openSync(`/proc/${process.ppid}/ns/net`, 'r')
+  try {
+    syscall('setns', NR.setns, outside, CLONE_NEWNET)
+  } finally {
+    closeSync(outside)
+  }
+}
+
+/** A probe: somebody must be allowed to listen, in the first PID namespace, whose numbers the records have. */
+async function listening(): Promise<Missing> {
+  try {
+    leaveNetwork()
+    AuditStream.open().close()
+    await auditEnabled()
+    return undefined
+  } catch (error) {
+    return `needs the kernel's audit system: ${error}`
+  }
+}
+
+async function landlockTells(): Promise<Missing> {
+  if (unheard !== undefined) return 'needs the audit system of the kernel'
+  if (landlockAbi() < 7) return 'needs Linux 6.15 or newer'
+  return (await auditEnabled()) ? undefined : 'needs audit=1: it is off on this machine'
+}
+
+const unheard = root ?? (await listening())
+const check = needs(root, unheard, program('unshare'))
+const checkLandlock = needs(root, unheard, await landlockTells())
+
+beforeAll(() => (root === undefined ? warmUp(new Launcher()) : undefined))
+
+async function withEngine(work: (engine: Engine, base: (name: string) => string) => Promise<void>) {
+  const undo = new UndoStack()
+  try {
+    const room = mkdtempSync(join(tmpdir(), 'kernel-denials-'))
+    undo.push('remove the room', () => rmSync(room, { recursive: true }))
+    chmodSync(room, 0o755)
+    const config = { ...defaultConfig(), state_dir: join(room, 'state') }
+    const { engine, release } = await openEngine(config, { uid: 0, gid: 0, groups: [0], name: 'root' }, true)
+    undo.push('close the engine', release)
+    undo.push('end what runs', async () => {
+      for (const id of engine.running()) await engine.discard(id).catch(() => undefined)
+    })
+    await work(engine, (name) => {
+      const base = join(room, name)
+      mkdirSync(base)
+      // The program has a name of its own: it is in the record.
+      copyFileSync('/usr/bin/unshare', join(base, name))
+      chmodSync(join(base, name), 0o755)
+      chownSync(base, REQUESTER.uid, REQUESTER.gid)
+      return base
+    })
+  } finally {
+    await undo.unwind()
+  }
+}
+
+const start = (engine: Engine, base: string, script: string) =>
+  engine.run({
+    ...{ bases: [base], cwd: base, name: null, profile: 'offline', environment: {}, setEnvironment: {} },
+    ...{ requester: REQUESTER, command: ['sh', '-c', script], afterwards: 'hold', budgets: {} },
+    stdio: { kind: 'pipes' },
+  } as Parameters<Engine['run']>[0])
+
+async function denialsOf(
+  engine: Engine,
+  base: string,
+  script: string,
+): Promise<[readonly DenialRow[], string]> {
+  const session = await start(engine, base, `${script}; echo > x`)
+  session.input?.end()
+  const [output, errors] = [session.output, session.errors].map((one) => (one === undefined ? '' : text(one)))
+  const said = `${await output}${await errors}`
+  await session.exited
+  const { branch } = await engine.finish(session.id)
+  const denials = await engine.denials(branch)
+  await engine.discard(branch)
+  return [denials, said]
+}
+
+describe('what the kernel refused', () => {
+  check('by seccomp is told to the branch that tried it, and to no other', async () => {
+    await withEngine(async (engine, base) => {
+      // Short-lived programs, both at once, the second of them in a flood.
+      const [[one, said], [other]] = await Promise.all([
+        denialsOf(engine, base('alpha'), './alpha -U true'),
+        denialsOf(engine, base('beta'), 'for i in 1 2 3 4 5 6 7 8 9; do ./beta -m true; done'),
+      ])
+      expect(said).toContain('Operation not permitted')
+      expect(one.map(({ layer, subject, rule }) => [layer, subject, rule])).toEqual([
+        ['seccomp', 'unshare by alpha', 'seccomp.unshare'],
+      ])
+      expect(one[0]?.message).toContain('namespace')
+      expect(new Set(other.map(({ subject }) => subject))).toEqual(new Set(['unshare by beta']))
+      expect(other.length).toBe(3)
+    })
+  })
+
+  check('to a command that joined is told to its branch', async () => {
+    await withEngine(async (engine, base) => {
+      const place = base('gamma')
+      const session = await start(engine, place, 'read -r line; echo > x')
+      const joined = await engine.exec(session.id, {
+        ...{ command: ['./gamma', '-U', 'true'], cwd: place, environment: {}, setEnvironment: {} },
+        stdio: { kind: 'pipes' },
+        timeout: null,
+      })
+      joined.output?.resume()
+      joined.errors?.resume()
+      await joined.exited
+      await delay(100)
+      const denials = await engine.denials(session.id)
+      expect(denials.map(({ layer, subject }) => [layer, subject])).toEqual([['seccomp', 'unshare by gamma']])
+      session.input?.end('\n')
+      session.output?.resume()
+      session.errors?.resume()
+      await session.exited
+    })
+  })
+
+  check('does not come from programs that do what they should', async () => {
+    await withEngine(async (engine, base) => {
+      const work = 'ls -la /etc / > out; python3 -c "import socket, subprocess" ; node -e 0; git init -q r'
+      const [denials] = await denialsOf(engine, base('delta'), `${work} 2> err`)
+      expect(denials.filter(({ layer }) => layer === 'seccomp')).toEqual([])
+    })
+  })
+
+  checkLandlock('by Landlock is told as well', async () => {
+    await withEngine(async (engine, base) => {
+      const [denials] = await denialsOf(
+        engine,
+        base('epsilon'),
+        'mkfifo /proc/self/x; cat /proc/kallsyms; : > /dev/x',
+      )
+      expect(denials.map(({ layer }) => layer)).toContain('landlock')
+    })
+  })
+})
