@@ -30,8 +30,7 @@ import { nodeFiles } from './lib/durable.ts'
 import { PuzzledError } from './lib/errors.ts'
 import { UndoStack } from './lib/undo.ts'
 import { Registry } from './metrics/registry.ts'
-import { loadClient } from './network/upstream.ts'
-import { NetworkParts } from './network-parts.ts'
+import { networks } from './networks.ts'
 import { resolveProfile } from './policy/ready-profiles.ts'
 import { PolicyParts } from './policy-parts.ts'
 import { accountOf } from './sandbox/account.ts'
@@ -106,7 +105,7 @@ async function construct(
   const committer = new WorkerCommitter(places, now, canAsk ? ownThreads : sameThread)
   const rebaser = new WorkerRebaser(places)
   undo.push('end the commit workers', () => closeBoth(committer, rebaser))
-  const network = new NetworkParts(directoryOf, events.publish, networkCounters(metrics))
+  const network = networks(files, events.publish, networkCounters(metrics), live)
   const space = new BranchSpace(files)
   undo.push('close the networks', () => network.closeAll())
   undo.push('end the thread that measures', () => space.close())
@@ -171,7 +170,7 @@ const reloading =
 
 /** The files of a program may be replaced by an upgrade while it runs: a daemon has read all of them before it serves. */
 const loadEverything = async (policy: PolicyParts, differ: LayerDiffer): Promise<void> => {
-  await Promise.all([policy.load(), differ.load(), loadClient()])
+  await Promise.all([policy.load(), differ.load()])
 }
 
 const profiles = (canAsk: boolean): Ports['profiles'] => ({

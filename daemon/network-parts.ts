@@ -22,6 +22,7 @@ import { type BranchNetwork, openNetwork } from './network/gate-network.ts'
 import { netTest } from './network/net-test.ts'
 import { editedRequest, refuseSecrets } from './network/queue-edit.ts'
 import { type RequestState, readLog } from './network/queue-record.ts'
+import type { QueueOwner, QueueRoom } from './network/queue-room.ts'
 import { READ_BYTES, viewOf } from './network/queue-view.ts'
 import type { ReplayReport } from './network/replay.ts'
 import { compileRules } from './network/request-rule.ts'
@@ -39,6 +40,7 @@ export class NetworkParts implements Outbox {
   readonly #directoryOf: (id: string) => string
   readonly #publish: (event: PuzzledEvent) => void
   readonly #counters: NetworkCounters | undefined
+  readonly #room: QueueRoom | undefined
   readonly #owner = new KeyLock<string>()
   readonly #live = new Map<string, Live>()
 
@@ -49,7 +51,9 @@ export class NetworkParts implements Outbox {
     directoryOf: (id: string) => string,
     publish: (event: PuzzledEvent) => void,
     counters?: NetworkCounters,
+    room?: QueueRoom,
   ) {
+    this.#room = room
     this.#directoryOf = directoryOf
     this.#publish = publish
     this.#counters = counters
@@ -244,9 +248,16 @@ export class NetworkParts implements Outbox {
       directory: this.#directoryOf(record.id),
       onEvent: this.#publish,
       ...(this.#counters === undefined ? {} : { counters: this.#counters }),
+      ...(this.#room === undefined ? {} : { queueShare: this.#room.share(ownerOf(record)) }),
     }
   }
 }
+
+const ownerOf = ({ id, requester }: BranchRecord): QueueOwner => ({
+  id,
+  uid: requester.uid,
+  user: requester.name,
+})
 
 const neverQueued = ({ id }: BranchRecord, request: string): PuzzledError =>
   new PuzzledError('request-unknown', `Branch ${id} has no request "${request}"`)

@@ -69,6 +69,13 @@ export const configSchema = z.strictObject({
     .describe(
       'What `puzzlectl gc` leaves in the audit log; null is no limit. Older segments go to `audit/archive` in the store, where they are yours: nothing removes them. The newest two stay.',
     ),
+  queues: z
+    .strictObject({
+      per_user: size.prefault('4G').describe('Of all branches of one user together.'),
+      all: size.prefault('16G').describe('Of all branches of the store.'),
+    })
+    .prefault({})
+    .describe('Disk that requests which wait for their commit may take. An agent is answered 429 beyond it.'),
   metrics: z
     .strictObject({
       socket: z

@@ -15,6 +15,8 @@ export interface Config {
   retention: { commits: number; age: number; bytes: number }
   /** What stays in the live audit log; null is no limit. `age` in seconds. */
   audit: { age: number | null; bytes: number | null }
+  /** Bytes that the requests which wait may take. */
+  queues: { per_user: number; all: number }
   metrics: { socket: boolean; loopback_port: number | null }
 }
 
@@ -26,6 +28,7 @@ export const defaultConfig = (): Config => ({
   groups: { users: 'puzzled', reviewers: 'puzzled-reviewers' },
   retention: { commits: 100, age: 30 * 86_400, bytes: 10 * 1024 ** 3 },
   audit: { age: null, bytes: null },
+  queues: { per_user: 4 * 1024 ** 3, all: 16 * 1024 ** 3 },
   metrics: { socket: true, loopback_port: null },
 })
 

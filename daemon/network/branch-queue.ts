@@ -5,6 +5,7 @@ import type { Credential } from './credentials.ts'
 import { LIMITS, type NetworkLimits } from './limits.ts'
 import { type QueueLimits, RequestQueue } from './queue.ts'
 import type { QueuedRequest } from './queue-record.ts'
+import type { QueueShare } from './queue-room.ts'
 import { type ReplayReport, replay, resume, skip } from './replay.ts'
 import { compileRules } from './request-rule.ts'
 import { type Lookup, ownAddresses, PinnedResolver, systemLookup } from './resolver.ts'
@@ -25,6 +26,8 @@ export interface OutsideOptions {
   /** For the metrics: every denial and every request, where events tell only some of many alike. */
   readonly counters?: NetworkCounters
   readonly queueLimits?: QueueLimits
+  /** Of the disk that all queues share. Closed with the queue. */
+  readonly queueShare?: QueueShare
   readonly limits?: Partial<NetworkLimits>
   /** The outside name service; the system's by default. */
   readonly lookup?: Lookup
@@ -49,7 +52,7 @@ export class BranchQueue {
   static async open(options: OutsideOptions): Promise<BranchQueue> {
     return new BranchQueue(
       options,
-      await RequestQueue.open(join(options.directory, 'queue'), options.queueLimits),
+      await RequestQueue.open(join(options.directory, 'queue'), options.queueLimits, options.queueShare),
     )
   }
 

@@ -23,6 +23,8 @@ export async function enqueue(
   )
   const { method, scheme, port, host, target } = request
   try {
+    const looked = gate.queue.ready()
+    if (looked !== undefined) await looked
     const body = await bodyOf(gate, before, hasBody(from) ? from : undefined)
     const stored = { method, scheme, host: host.text, port, target: target.raw, headers, rule: decision.rule }
     const { id } = await gate.queue.add(stored, body)
@@ -98,6 +100,9 @@ function refusal(error: unknown): NetworkDenied {
   const code = error instanceof PuzzledError ? error.code : undefined
   const message = error instanceof PuzzledError ? error.message : 'The write could not be stored'
   if (code === 'too-large') return new NetworkDenied(413, 'body-too-large', message, { cause: error })
-  if (code === 'queue-full') return new NetworkDenied(429, 'queue-full', message, { cause: error })
+  if (code === 'queue-full') {
+    const help = error instanceof PuzzledError ? error.hint : undefined
+    return new NetworkDenied(429, 'queue-full', message, { cause: error, help })
+  }
   return new NetworkDenied(503, 'queue-unavailable', message, { cause: error, retryAfter: 5 })
 }

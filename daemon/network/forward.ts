@@ -1,8 +1,7 @@
-import { type Readable, Transform } from 'node:stream'
-import type { Dispatcher } from 'undici'
 import { type AgentRequest, type AgentResponse, hasBody } from './arriving.ts'
 import { fillIn, Redactor, redactText, type Secret } from './credentials.ts'
 import { NetworkDenied } from './denial.ts'
+import type { AnswerHandler, Exchange } from './exchange.ts'
 import type { Gate } from './gate.ts'
 import { requestHeaders, responseHeaders } from './headers.ts'
 import type { Headers } from './request-nature.ts'
@@ -34,24 +33,25 @@ export function forward(
   decision: Decision,
   from: AgentRequest,
   to: AgentResponse,
-  body: Readable | Buffer | null | undefined = undefined,
+  judged: Buffer | undefined = undefined,
 ): Promise<void> {
   const { matched } = decision
-  const { host } = request
+  const { host, scheme, port, method } = request
   const out = outgoing(gate, request, decision)
-  gate.budget.addBytes(matched, host.text, 'out', sizeOf(out, request.method))
-  const payload =
-    body === undefined ? (hasBody(from) ? metered(gate, decision, host.text, from) : null) : body
-  return new Promise((done, failed) => {
+  gate.budget.addBytes(matched, host.text, 'out', sizeOf(out, method))
+  const body = judged ?? (hasBody(from) ? from : null)
+  return new Promise<void>((done, failed) => {
     const handler = new AnswerRelay(gate, decision, host.text, to, out.secrets, done, failed)
-    const { scheme, port, method } = request
     const allowed = matched?.addresses ?? []
+    // A used-up budget ends a body, and with it the request.
+    const sending = (bytes: number): void => gate.budget.addBytes(matched, host.text, 'out', bytes)
+    const { target, headers } = out
     gate.upstream
-      .dispatch(
-        { scheme, host, port, allowed, method, target: out.target, headers: out.headers, body: payload },
-        handler,
-      )
+      .dispatch({ scheme, host, port, allowed, method, target, headers, body, sending }, handler)
       .catch(failed)
+  }).finally(() => {
+    // Answered before it was read: what is left of it must not keep the agent's connection from its next request.
+    if (body === from && !from.readableEnded) from.resume()
   })
 }
 
@@ -61,29 +61,7 @@ const sizeOf = (out: Outgoing, method: string): number =>
     method.length + out.target.length + 12,
   )
 
-/** Counts a body as it leaves; a used-up budget ends it, and with it the request. */
-function metered(gate: Gate, decision: Decision, host: string, from: Readable): Readable {
-  const meter = new Transform({
-    transform(chunk: Buffer, _encoding, next) {
-      try {
-        gate.budget.addBytes(decision.matched, host, 'out', chunk.length)
-        next(null, chunk)
-      } catch (error) {
-        next(error as Error)
-      }
-    },
-  })
-  // Whoever reads it hears of the error; before anybody reads, it must not end the process.
-  meter.on('error', () => undefined)
-  // Not pipeline(): destroying the agent's request would take the answer's socket with it.
-  from.once('error', (error) => meter.destroy(error))
-  from.once('close', () => {
-    if (!from.readableEnded) meter.destroy(new Error('The agent went away'))
-  })
-  return from.pipe(meter)
-}
-
-class AnswerRelay implements Dispatcher.DispatchHandler {
+class AnswerRelay implements AnswerHandler {
   readonly #gate: Gate
   readonly #decision: Decision
   readonly #host: string
@@ -92,6 +70,11 @@ class AnswerRelay implements Dispatcher.DispatchHandler {
   readonly #redactor: Redactor | undefined
   readonly #done: () => void
   readonly #failed: (error: unknown) => void
+  #exchange: Exchange | undefined
+  /** A head that waits for what arrived with it. */
+  #pending:
+    | { readonly status: number; readonly headers: Headers; readonly length: number | undefined }
+    | undefined
 
   constructor(
     gate: Gate,
@@ -112,32 +95,58 @@ class AnswerRelay implements Dispatcher.DispatchHandler {
     this.#failed = failed
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  begun(exchange: Exchange): void {
+    this.#exchange = exchange
     // The agent hung up: the other end must not go on working for nobody.
     const stop = (): void => {
-      if (!this.#to.writableFinished) controller.abort(new Error('The agent went away'))
+      if (!this.#to.writableFinished) exchange.abort(new Error('The agent went away'))
     }
     if (this.#to.destroyed) stop()
     else this.#to.once('close', stop)
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    if (status < 200) return
-    const list = Object.entries(headers).flatMap(([name, value]) =>
-      [value ?? []].flat().map((one) => [name, one] as const),
-    )
-    if (this.#redactor !== undefined && (header(list, 'content-encoding') ?? 'identity') !== 'identity') {
+  head(status: number, headers: Headers): void {
+    if (this.#redactor !== undefined && (header(headers, 'content-encoding') ?? 'identity') !== 'identity') {
       const why = 'The answer to a request with a credential is compressed and cannot be searched for it'
-      controller.abort(new NetworkDenied(502, 'answer-unsearchable', why))
+      this.#exchange?.abort(new NetworkDenied(502, 'answer-unsearchable', why))
       return
     }
-    this.#to.writeHead(status, this.#answerHeaders(list))
-    // Server-sent events and the like: the headers must not wait for the first data. With a length, it comes soon.
-    if (header(list, 'content-length') === undefined) this.#to.flushHeaders()
+    const length = header(headers, 'content-length')
+    this.#pending = { status, headers, length: length === undefined ? undefined : Number(length) }
+  }
+
+  /** Most answers arrive in one piece, and leave in one. */
+  data(bytes: Buffer): void {
+    try {
+      this.#gate.budget.addBytes(this.#decision.matched, this.#host, 'in', bytes.length)
+    } catch (error) {
+      this.#exchange?.abort(error as Error)
+      return
+    }
+    if (this.#redactor === undefined && this.#pending?.length === bytes.length) {
+      this.#writeHead()
+      this.#to.end(bytes)
+      return
+    }
+    this.#writeHead()
+    const clean = this.#redactor === undefined ? bytes : this.#redactor.push(bytes)
+    if (clean.length === 0 || this.#to.write(clean)) return
+    this.#exchange?.pause()
+    this.#to.once('drain', () => this.#exchange?.resume())
+  }
+
+  /** Server-sent events and the like: the headers must not wait for the first data. */
+  arrived(): void {
+    if (this.#pending === undefined) return
+    this.#writeHead()
+    this.#to.flushHeaders()
+  }
+
+  #writeHead(): void {
+    const pending = this.#pending
+    if (pending === undefined) return
+    this.#pending = undefined
+    this.#to.writeHead(pending.status, this.#answerHeaders(pending.headers))
   }
 
   #answerHeaders(list: Headers): Record<string, string[] | string> {
@@ -151,34 +160,17 @@ class AnswerRelay implements Dispatcher.DispatchHandler {
     return out
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    try {
-      this.#gate.budget.addBytes(this.#decision.matched, this.#host, 'in', chunk.length)
-    } catch (error) {
-      controller.abort(error as Error)
-      return
-    }
-    const clean = this.#redactor === undefined ? chunk : this.#redactor.push(chunk)
-    if (clean.length === 0 || this.#to.write(clean)) return
-    controller.pause()
-    this.#to.once('drain', () => controller.resume())
-  }
-
-  onResponseEnd(
-    _controller: Dispatcher.DispatchController,
-    trailers: Record<string, string | string[] | undefined>,
-  ): void {
+  end(trailers: Headers): void {
+    this.#writeHead()
     const rest = this.#redactor?.end()
     if (rest !== undefined && rest.length > 0) this.#to.write(rest)
-    const kept = Object.entries(trailers).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, redactText([value].flat().join(', '), this.#secrets)]],
-    )
+    const kept = responseHeaders(trailers).map(([name, value]) => [name, redactText(value, this.#secrets)])
     if (kept.length > 0) this.#to.addTrailers(Object.fromEntries(kept) as Record<string, string>)
-    this.#to.end()
+    if (!this.#to.writableEnded) this.#to.end()
     this.#done()
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  failed(error: Error): void {
     if (!this.#to.headersSent) {
       this.#failed(upstreamError(error))
       return

@@ -120,7 +120,7 @@ async function closeAll(
   queue: BranchQueue,
 ): Promise<void> {
   await Promise.all([proxy.close(), dns.close(), ports.close()])
-  await gate.upstream.close()
+  gate.upstream.close()
   netns.release()
   await queue.close()
 }

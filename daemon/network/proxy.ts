@@ -63,7 +63,7 @@ export class BranchProxy {
       headersTimeout: limits.headersMs,
       requestTimeout: limits.requestMs,
       keepAliveTimeout: limits.keepAliveMs,
-      connectionsCheckingInterval: 5_000,
+      connectionsCheckingInterval: Math.min(5_000, limits.headersMs / 3),
       noDelay: true,
     })
     server.maxHeadersCount = limits.headerCount

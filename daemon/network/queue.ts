@@ -22,6 +22,7 @@ import {
   type StoredRequest,
   type StoredResponse,
 } from './queue-record.ts'
+import type { QueueShare } from './queue-room.ts'
 
 export interface QueueLimits {
   readonly maxRequests: number
@@ -59,6 +60,7 @@ export class RequestQueue {
   readonly #room: SpoolLimits
   readonly #requests: Map<string, QueuedRequest>
   readonly #log: QueueLog
+  readonly #share: QueueShare | undefined
   /** Not empty: the log is damaged, the queue only shows what it has. */
   readonly damage: readonly string[]
   #bytes = 0
@@ -71,7 +73,9 @@ export class RequestQueue {
     requests: Map<string, QueuedRequest>,
     log: QueueLog,
     damage: readonly string[],
+    share: QueueShare | undefined,
   ) {
+    this.#share = share
     this.#directory = directory
     this.#limits = limits
     this.#room = {
@@ -79,11 +83,10 @@ export class RequestQueue {
       reserve: (bytes) => {
         if (this.#bytes + bytes > limits.maxBytes)
           throw new PuzzledError('queue-full', `The queue holds at most ${limits.maxBytes} bytes`)
+        share?.take(bytes)
         this.#bytes += bytes
       },
-      release: (bytes) => {
-        this.#bytes -= bytes
-      },
+      release: (bytes) => this.#release(bytes),
     }
     this.#requests = requests
     this.#log = log
@@ -92,23 +95,33 @@ export class RequestQueue {
       if (one.state !== 'dropped') this.#bytes += one.request.body.size
       this.#heads += JSON.stringify(one.request).length
     }
+    share?.hold(this.#bytes + this.#heads)
   }
 
   /** Opens or creates the queue in a directory that only the daemon can reach. */
-  static async open(directory: string, limits: QueueLimits = DEFAULT_QUEUE_LIMITS): Promise<RequestQueue> {
+  static async open(
+    directory: string,
+    limits: QueueLimits = DEFAULT_QUEUE_LIMITS,
+    share?: QueueShare,
+  ): Promise<RequestQueue> {
     // A second writer would take what the first one is sending for the remains of a crash.
     if (inUse.has(directory))
       throw new PuzzledError('state-locked', `The request queue in ${directory} is in use`)
     inUse.add(directory)
     try {
-      return await RequestQueue.#open(directory, limits)
+      return await RequestQueue.#open(directory, limits, share)
     } catch (error) {
+      share?.close()
       inUse.delete(directory)
       throw error
     }
   }
 
-  static async #open(directory: string, limits: QueueLimits): Promise<RequestQueue> {
+  static async #open(
+    directory: string,
+    limits: QueueLimits,
+    share: QueueShare | undefined,
+  ): Promise<RequestQueue> {
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const path = join(directory, 'queue.log')
     await createLog(path, directory)
@@ -118,7 +131,7 @@ export class RequestQueue {
     // A damaged log is left exactly as it was found.
     const length = damaged ? (await readFile(path)).length : read.goodBytes
     const log = await QueueLog.open(path, length)
-    const queue = new RequestQueue(directory, limits, requests, log, read.damage)
+    const queue = new RequestQueue(directory, limits, requests, log, read.damage, share)
     if (!damaged) await queue.#recover(length)
     return queue
   }
@@ -146,8 +159,18 @@ export class RequestQueue {
     return inlineBody(bytes, this.#room)
   }
 
+  /** Resolves when it is known what the other queues hold; undefined where it is. To be waited for before a body is taken. */
+  ready(): Promise<void> | undefined {
+    return this.#share?.ready()
+  }
+
+  #release(bytes: number): void {
+    this.#bytes -= bytes
+    this.#share?.give(bytes)
+  }
+
   async abandon(body: StoredBody): Promise<void> {
-    this.#bytes -= body.size
+    this.#release(body.size)
     if (body.file !== undefined) await rm(join(this.#directory, body.file), { force: true })
   }
 
@@ -169,12 +192,19 @@ export class RequestQueue {
       await this.abandon(body)
       throw new PuzzledError('queue-full', 'The headers and small bodies in the queue are too much')
     }
+    try {
+      this.#share?.take(head)
+    } catch (error) {
+      await this.abandon(body)
+      throw error
+    }
     this.#arriving++
     this.#heads += head
     try {
       await this.#record(record, text)
     } catch (error) {
       this.#heads -= head
+      this.#share?.give(head)
       await this.abandon(body)
       throw error
     } finally {
@@ -312,6 +342,7 @@ export class RequestQueue {
   async close(): Promise<void> {
     await this.#log.close()
     inUse.delete(this.#directory)
+    this.#share?.close()
   }
 
   async #record(record: QueueRecord, text = encodeRecord(record)): Promise<void> {

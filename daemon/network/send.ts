@@ -1,12 +1,13 @@
 import { createReadStream } from 'node:fs'
-import type { Dispatcher } from 'undici'
 import { type Credential, fillIn, redactText, type Secret } from './credentials.ts'
 import { NetworkDenied } from './denial.ts'
+import type { AnswerHandler, Exchange } from './exchange.ts'
 import { parseHostname } from './hostname.ts'
 import type { NetworkLimits } from './limits.ts'
 import type { RequestQueue } from './queue.ts'
 import type { HeaderPair, QueuedRequest, StoredResponse } from './queue-record.ts'
 import type { ReplayPorts, SendOutcome } from './replay.ts'
+import type { Headers } from './request-nature.ts'
 import { type CompiledRules, decide } from './request-rule.ts'
 import { parseTarget } from './request-target.ts'
 import type { PinnedResolver } from './resolver.ts'
@@ -89,7 +90,8 @@ export class Sender implements ReplayPorts {
           .catch(failed)
       })
     } finally {
-      await upstream.close()
+      upstream.close()
+      if (body !== null && !Buffer.isBuffer(body)) body.destroy()
     }
   }
 }
@@ -98,7 +100,7 @@ export class Sender implements ReplayPorts {
 type AnswerLimits = Pick<NetworkLimits, 'drainedResponseBytes' | 'responseMs'>
 
 /** Collects the beginning of an answer, and knows whether anything had left when it fails. */
-class AnswerReader implements Dispatcher.DispatchHandler {
+class AnswerReader implements AnswerHandler {
   readonly #keep: number
   readonly #secrets: readonly Secret[]
   readonly #done: (outcome: SendOutcome) => void
@@ -110,6 +112,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
 
   readonly #limits: AnswerLimits
   #patience: NodeJS.Timeout | undefined
+  #exchange: Exchange | undefined
 
   constructor(
     keep: number,
@@ -123,37 +126,33 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     this.#done = done
   }
 
-  /** undici calls this with a connected socket in hand, right before the first byte is written. */
-  onRequestStart(): void {
+  begun(exchange: Exchange): void {
+    this.#exchange = exchange
+  }
+
+  leaving(): void {
     this.#leaving = true
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    if (status < 200) return
-    this.#patience = setTimeout(() => this.#enough(controller), this.#limits.responseMs)
+  head(status: number, headers: Headers): void {
+    this.#patience = setTimeout(() => this.#enough(), this.#limits.responseMs)
     this.#status = status
-    this.#headers = Object.entries(headers).flatMap(([name, value]) =>
-      [value ?? []].flat().map((one) => [name, redactText(one, this.#secrets)] as const),
-    )
+    this.#headers = headers.map(([name, value]) => [name, redactText(value, this.#secrets)] as const)
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  data(chunk: Buffer): void {
     if (this.#size < this.#keep) this.#chunks.push(chunk)
     this.#size += chunk.length
-    if (this.#size > this.#limits.drainedResponseBytes) this.#enough(controller)
+    if (this.#size > this.#limits.drainedResponseBytes) this.#enough()
   }
 
   /** An answer without end says no more than its status did: it is taken as it is, and the next request can go. */
-  #enough(controller: Dispatcher.DispatchController): void {
+  #enough(): void {
     this.#finish(true)
-    controller.abort(new Error('The answer is longer than anybody needs'))
+    this.#exchange?.abort(new Error('The answer is longer than anybody needs'))
   }
 
-  onResponseEnd(): void {
+  end(): void {
     this.#finish(this.#size > this.#keep)
   }
 
@@ -173,7 +172,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     this.#done({ kind: 'answered', response })
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
+  failed(error: Error): void {
     clearTimeout(this.#patience)
     const reason = redactText(error.message, this.#secrets)
     this.#done(

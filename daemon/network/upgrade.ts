@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Dispatcher } from 'undici'
 import { judgeable } from './arriving.ts'
 import { refuseRaw } from './connect.ts'
 import { NetworkDenied } from './denial.ts'
+import type { AnswerHandler, Exchange } from './exchange.ts'
 import { outgoing } from './forward.ts'
 import type { Gate } from './gate.ts'
 import { responseHeaders } from './headers.ts'
+import type { Headers } from './request-nature.ts'
 import { judge } from './serve.ts'
 import { splice } from './splice.ts'
 import { upstreamError } from './upstream-error.ts'
@@ -55,6 +56,7 @@ export async function upgradeWebSocket(
     })
     if (head.length > 0) upstream.write(head)
     splice(gate, socket, upstream, matched, host.text)
+    upstream.resume()
   } catch (error) {
     const denied = upstreamError(error)
     gate.denied(subject, denied)
@@ -62,10 +64,11 @@ export async function upgradeWebSocket(
   }
 }
 
-class UpgradeRelay implements Dispatcher.DispatchHandler {
+class UpgradeRelay implements AnswerHandler {
   readonly #agent: Duplex
   readonly #done: (upstream: Duplex) => void
   readonly #failed: (error: unknown) => void
+  #exchange: Exchange | undefined
 
   constructor(agent: Duplex, done: (upstream: Duplex) => void, failed: (error: unknown) => void) {
     this.#agent = agent
@@ -73,20 +76,13 @@ class UpgradeRelay implements Dispatcher.DispatchHandler {
     this.#failed = failed
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#agent.once('close', () => controller.abort(new Error('The agent went away')))
+  begun(exchange: Exchange): void {
+    this.#exchange = exchange
+    this.#agent.once('close', () => exchange.abort(new Error('The agent went away')))
   }
 
-  onRequestUpgrade(
-    _controller: Dispatcher.DispatchController,
-    _status: number,
-    headers: Record<string, string | string[] | undefined>,
-    upstream: Duplex,
-  ): void {
-    const list = Object.entries(headers).flatMap(([name, value]) =>
-      [value ?? []].flat().map((one) => [name, one] as const),
-    )
-    const lines = responseHeaders(list).map(([name, value]) => `${name}: ${value}\r\n`)
+  upgraded(headers: Headers, upstream: Duplex): void {
+    const lines = responseHeaders(headers).map(([name, value]) => `${name}: ${value}\r\n`)
     this.#agent.write(
       `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n${lines.join('')}\r\n`,
     )
@@ -94,14 +90,21 @@ class UpgradeRelay implements Dispatcher.DispatchHandler {
   }
 
   /** An ordinary answer to an upgrade: the other end does not want it. */
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    if (status >= 200)
-      controller.abort(
-        new NetworkDenied(502, 'upgrade-refused', `The other end answered ${status} instead of upgrading`),
-      )
+  head(status: number): void {
+    this.#exchange?.abort(
+      new NetworkDenied(502, 'upgrade-refused', `The other end answered ${status} instead of upgrading`),
+    )
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  data(): void {
+    // Of an answer that was refused with its head.
+  }
+
+  end(): void {
+    this.#failed(new NetworkDenied(502, 'upgrade-refused', 'The other end did not upgrade'))
+  }
+
+  failed(error: Error): void {
     this.#failed(error)
   }
 }

@@ -1,13 +1,6 @@
 // pure
+import { BadAnswer } from './answer-parser.ts'
 import { NetworkDenied } from './denial.ts'
-
-/** Of sockets (`E…`) and of the HTTP client (`UND_ERR_…`, documented there). */
-const LATE: ReadonlySet<string> = new Set([
-  'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-])
 
 /** What the agent is told when the other end fails: a status, a rule id and a sentence without internals. */
 export function upstreamError(error: unknown): NetworkDenied {
@@ -15,7 +8,7 @@ export function upstreamError(error: unknown): NetworkDenied {
   const cause = error instanceof Error && error.cause instanceof NetworkDenied ? error.cause : undefined
   if (cause !== undefined) return cause
   const code = String((error as { code?: unknown } | null)?.code ?? '')
-  if (LATE.has(code))
+  if (code === 'ETIMEDOUT')
     return new NetworkDenied(504, 'upstream-timeout', 'The other end did not answer in time', {
       cause: error,
     })
@@ -26,14 +19,14 @@ export function upstreamError(error: unknown): NetworkDenied {
       `The other end's certificate is not valid: ${code}`,
       { cause: error },
     )
-  if (code === 'UND_ERR_HEADERS_OVERFLOW')
+  if (code === 'ANSWER_HEADERS')
     return new NetworkDenied(502, 'upstream-headers', "The other end's headers are too large", {
       cause: error,
     })
   return new NetworkDenied(
     502,
     'upstream-failed',
-    `The other end failed: ${code === '' ? 'no HTTP' : code}`,
+    error instanceof BadAnswer ? error.message : `The other end failed: ${code === '' ? 'no HTTP' : code}`,
     { cause: error },
   )
 }

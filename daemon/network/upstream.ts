@@ -1,14 +1,15 @@
 import { connect as netConnect, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { createSecureContext, rootCertificates, type SecureContext, connect as tlsConnect } from 'node:tls'
-import type { Dispatcher, Pool } from 'undici'
 import type { Address, Cidr } from './address.ts'
-import { flat } from './headers.ts'
-import { type Hostname, urlHost } from './hostname.ts'
+import { type AnswerHandler, Call } from './exchange.ts'
+import { formatAuthority, type Hostname, urlHost } from './hostname.ts'
 import type { NetworkLimits } from './limits.ts'
+import { Origin } from './origin.ts'
 import type { Headers } from './request-nature.ts'
 import type { PinnedResolver } from './resolver.ts'
 import { upstreamError } from './upstream-error.ts'
+import { encodeHead, framingOf } from './upstream-request.ts'
 
 export interface Destination {
   readonly scheme: 'http' | 'https'
@@ -26,17 +27,11 @@ export interface UpstreamRequest extends Destination {
   readonly body: Readable | Buffer | null
   /** A protocol to upgrade to. */
   readonly upgrade?: string
+  /** Told about every piece of a streamed body before it leaves; may throw. */
+  readonly sending?: (bytes: number) => void
 }
 
-const MAX_POOLS = 256
-
-let client: Promise<typeof import('undici')> | undefined
-
-/** Loaded with the first request: most agents make none, and the client is larger than all the rest of the program. */
-export function loadClient(): Promise<typeof import('undici')> {
-  client ??= import('undici')
-  return client
-}
+const MAX_ORIGINS = 256
 
 const contexts = new Map<string, SecureContext>()
 
@@ -59,7 +54,8 @@ export class Upstream {
   readonly #resolver: PinnedResolver
   readonly #limits: NetworkLimits
   readonly #ca: readonly string[]
-  readonly #pools = new Map<string, Pool>()
+  readonly #origins = new Map<string, Origin>()
+  #clock: NodeJS.Timeout | undefined
 
   /** `ca` are further authorities that upstream certificates may come from (a company's own). */
   constructor(resolver: PinnedResolver, limits: NetworkLimits, ca: readonly string[] = []) {
@@ -69,19 +65,22 @@ export class Upstream {
   }
 
   /** Throws `NetworkDenied` when the destination may not be dialled; everything later goes to the handler. */
-  async dispatch(request: UpstreamRequest, handler: Dispatcher.DispatchHandler): Promise<void> {
+  async dispatch(request: UpstreamRequest, handler: AnswerHandler): Promise<void> {
     await this.#resolver.resolve(request.host, request.allowed)
-    const { Pool: PoolClass } = await loadClient()
-    this.#poolFor(request, PoolClass).dispatch(
-      {
-        method: request.method as Dispatcher.HttpMethod,
-        path: request.target,
-        headers: flat(request.headers),
-        body: request.body,
-        ...(request.upgrade === undefined ? {} : { upgrade: request.upgrade }),
-      },
+    const { method, target, headers, body, upgrade, sending, host, port, scheme } = request
+    const framing = framingOf(headers, body === null || Buffer.isBuffer(body) ? body : 'stream')
+    const authority = formatAuthority(host, port, scheme)
+    const call = new Call({
+      head: encodeHead({ method, target, authority, headers, upgrade }, framing),
+      method,
+      upgrade: upgrade !== undefined,
+      body,
+      length: framing.kind === 'length' ? framing.bytes : undefined,
+      sending,
       handler,
-    )
+    })
+    // Whoever asked may have gone while the name was looked up.
+    if (!call.over) this.#originOf(request).dispatch(call)
   }
 
   /** A plain connection to a judged address, for tunnels and exposed ports. */
@@ -141,45 +140,47 @@ export class Upstream {
     })
   }
 
-  #poolFor(destination: Destination, PoolClass: typeof Pool): Pool {
+  #originOf(destination: Destination): Origin {
     const { scheme, host, port, allowed } = destination
-    const origin = `${scheme}://${urlHost(host)}:${port}`
-    const key = `${origin} ${allowed.map((cidr) => `${cidr.address.text}/${cidr.prefix}`).join()}`
-    const known = this.#pools.get(key)
+    const ranges = allowed.map((cidr) => `${cidr.address.text}/${cidr.prefix}`).join()
+    const key = `${scheme}://${urlHost(host)}:${port} ${ranges}`
+    const known = this.#origins.get(key)
     if (known !== undefined) return known
-    const pool = new PoolClass(origin, {
-      connections: this.#limits.upstreamSockets,
-      pipelining: 1,
-      allowH2: false,
-      headersTimeout: this.#limits.responseMs,
-      bodyTimeout: this.#limits.responseIdleMs,
-      maxHeaderSize: this.#limits.responseHeaderBytes,
-      keepAliveTimeout: 4_000,
-      connect: (_options, done) => {
-        this.#secure(destination).then(
-          (socket) => done(null, socket as never),
-          (error: unknown) => done(upstreamError(error), null),
-        )
-      },
-    })
-    this.#pools.set(key, pool)
-    this.#closeOldest()
-    return pool
+    const origin = new Origin(this.#limits, () => this.#secure(destination))
+    this.#origins.set(key, origin)
+    this.#forgetUnused()
+    this.#clock ??= this.#startClock()
+    return origin
   }
 
-  #closeOldest(): void {
-    for (const [key, pool] of this.#pools) {
-      if (this.#pools.size <= MAX_POOLS) return
-      this.#pools.delete(key)
-      // Waits for its running requests; a failure here is the requests' own failure.
-      pool.close().catch(() => undefined)
+  /** One clock for all of them: a timer per request would cost more than the rest of it. */
+  #startClock(): NodeJS.Timeout {
+    const { responseMs, responseIdleMs } = this.#limits
+    const clock = setInterval(
+      () => {
+        const now = performance.now()
+        for (const origin of this.#origins.values()) origin.tick(now)
+      },
+      Math.min(1_000, responseMs / 4, responseIdleMs / 4),
+    )
+    return clock.unref()
+  }
+
+  /** The agent chooses the hosts, and there are more of them than memory. */
+  #forgetUnused(): void {
+    for (const [key, origin] of this.#origins) {
+      if (this.#origins.size <= MAX_ORIGINS) return
+      if (!origin.unused) continue
+      this.#origins.delete(key)
+      origin.close()
     }
   }
 
-  async close(): Promise<void> {
-    const pools = [...this.#pools.values()]
-    this.#pools.clear()
-    await Promise.all(pools.map((pool) => pool.destroy()))
+  close(): void {
+    clearInterval(this.#clock)
+    const origins = [...this.#origins.values()]
+    this.#origins.clear()
+    for (const origin of origins) origin.close()
   }
 }
 
