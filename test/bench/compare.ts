@@ -6,13 +6,16 @@ export interface Difference {
   readonly what: string
   readonly before: number
   readonly after: number
-  /** After divided by before; above one is slower (or more). */
+  /** After divided by before. */
   readonly factor: number
   readonly verdict: 'worse' | 'better' | 'same'
 }
 
 /** Ratios move by this much on a quiet machine without any change; below it nothing is said. */
 const TOLERANCE = 0.15
+
+/** What moves by less is the clock's or the allocator's doing, whatever the factor. */
+const LEAST: Readonly<Record<string, number>> = { ms: 1, MB: 3 }
 
 /**
  * Compares what survives another day and another load: of times the ratio to the baseline of the same case, of facts the
@@ -27,21 +30,36 @@ export function compare(before: BenchReport, after: BenchReport): Difference[] {
         const then = known?.candidates[name]
         if (then === undefined || name === result.baseline) return []
         const noise = Math.max(TOLERANCE, now.spread + then.spread)
-        return [differenceOf(area, `${result.case}: ${name}`, then.ratio, now.ratio, noise)]
+        return differenceOf(
+          { area, what: `${result.case}: ${name}`, before: then.ratio, after: now.ratio },
+          noise,
+        )
       })
     })
-    const values = facts.flatMap(({ name, value }) => {
+    const values = facts.flatMap(({ name, value, unit }) => {
       const then = old?.facts.find((fact) => fact.name === name)?.value
-      return then === undefined ? [] : [differenceOf(area, name, then, value, 2 * TOLERANCE)]
+      if (then === undefined || Math.abs(value - then) < (LEAST[unit] ?? 0)) return []
+      return differenceOf(
+        { area, what: name, before: then, after: value },
+        2 * TOLERANCE,
+        unit.endsWith('/s'),
+      )
     })
     return [...times, ...values]
   })
 }
 
-function differenceOf(area: string, what: string, before: number, after: number, noise: number): Difference {
-  const factor = after / before
-  const verdict = factor > 1 + noise ? 'worse' : factor < 1 / (1 + noise) ? 'better' : 'same'
-  return { area, what, before, after, factor, verdict }
+/** Nothing where one of them is no number: its baseline was not measured, or it is none that can be divided. */
+function differenceOf(
+  pair: Pick<Difference, 'area' | 'what' | 'before' | 'after'>,
+  noise: number,
+  moreIsBetter = false,
+): Difference[] {
+  const factor = pair.after / pair.before
+  if (!Number.isFinite(factor) || factor <= 0) return []
+  const cost = moreIsBetter ? 1 / factor : factor
+  const verdict = cost > 1 + noise ? 'worse' : cost < 1 / (1 + noise) ? 'better' : 'same'
+  return [{ ...pair, factor, verdict }]
 }
 
 export function differencesText(differences: readonly Difference[]): string {

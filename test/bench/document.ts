@@ -31,13 +31,14 @@ did, 2 if the command line is wrong). What counts is a ratio that moved by more 
 function targetTable(report: BenchReport): string {
   const rows = TARGETS.map((target) => {
     const measured = target.measured(report)
-    const wanted = `${target.atLeast === true ? '≥' : '≤'} ${target.limit} ${target.unit}`
+    const wanted =
+      target.limit === null ? 'none' : `${target.atLeast === true ? '≥' : '≤'} ${target.limit} ${target.unit}`
     if (measured === undefined) return [target.what, wanted, 'not measured here', '–']
     return [
       target.what,
       wanted,
       `${shown(measured)} ${target.unit}`,
-      isMet(target, measured) ? 'met' : '**missed**',
+      target.limit === null ? '–' : isMet(target, measured) ? 'met' : '**missed**',
     ]
   })
   return table(['figure', 'target', 'measured', ''], rows)
@@ -53,9 +54,12 @@ function missed(report: BenchReport): string[] {
   return ['What stands in the way:', lines.join('\n')]
 }
 
-function areaText(name: string, { missing, results, facts, peers }: AreaReport): string[] {
+function areaText(name: string, { missing, failed, results, facts, peers }: AreaReport): string[] {
   const head = `## ${name}`
-  const incomplete = missing === null ? [] : [`Not measured here: ${missing}.`]
+  const incomplete = [
+    ...(missing === null ? [] : [`Not measured here: ${missing}.`]),
+    ...(failed === null ? [] : [`**It failed**, and what is not here was not measured: ${failed}.`]),
+  ]
   const absent = peers.map(({ peer, how }) => `- without ${peer}: ${how}`)
   const numbers = facts.map((fact) => [fact.name, `${shown(fact.value)} ${fact.unit}`])
   return [

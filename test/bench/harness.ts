@@ -51,24 +51,33 @@ export interface Fact {
 export interface AreaReport {
   /** Why nothing was measured, or nothing. */
   readonly missing: string | null
+  /** What broke it in the middle; what was measured before counts. */
+  readonly failed: string | null
   readonly results: readonly BenchResult[]
   readonly facts: readonly Fact[]
   readonly peers: readonly { readonly peer: string; readonly how: string }[]
   readonly seconds: number
 }
 
+/** So many rounds are what a median needs; a case that has them ends when it has taken its share of the time. */
+const MIN_ROUNDS = 5
+const SHARE_MILLIS = 20_000
+
 export async function measure(bench: BenchCase): Promise<BenchResult> {
   const names = Object.keys(bench.candidates)
   const samples: Record<string, number[]> = Object.fromEntries(names.map((name) => [name, []]))
   const warmUp = bench.warmUp ?? 5
   const total = warmUp + (bench.rounds ?? 50)
-  for (let round = 0; round < total; round++)
+  const began = performance.now()
+  for (let round = 0; round < total; round++) {
+    if (round >= warmUp + MIN_ROUNDS && performance.now() - began > SHARE_MILLIS) break
     for (const name of orderOf(names, round)) {
       await bench.before?.[name]?.()
       const started = performance.now()
       await bench.candidates[name]?.()
       if (round >= warmUp) samples[name]?.push(performance.now() - started)
     }
+  }
   const summaries = Object.entries(samples).map(([name, values]) => [name, summarise(values)] as const)
   const base = summaries.find(([name]) => name === bench.baseline)?.[1].median ?? Number.NaN
   return {
@@ -95,39 +104,47 @@ export function resultText(result: BenchResult): string {
   return `${result.case} (ratio to ${result.baseline}${goal})\n${rows.join('\n')}\n`
 }
 
-/** Measures one area and prints it as it goes. */
+/** Measures one area and prints it as it goes. What breaks in it is its own: the other areas are measured all the same. */
 export async function runArea(area: BenchArea): Promise<AreaReport> {
   const results: BenchResult[] = []
   const facts: Fact[] = []
   const peers: { peer: string; how: string }[] = []
   const started = performance.now()
-  const report = (missing: string | null): AreaReport => {
+  const report = (missing: string | null, failed: string | null): AreaReport => {
     const seconds = Math.round((performance.now() - started) / 1000)
-    return { missing, results, facts, peers, seconds }
+    return { missing, failed, results, facts, peers, seconds }
   }
   const missing = area.missing?.()
   if (missing !== undefined) {
     console.log(`${area.name}: not measured here: ${missing}\n`)
-    return report(missing)
+    return report(missing, null)
   }
-  const notes: Notes = {
-    fact: (name, value, unit) => {
-      facts.push({ name, value, unit })
-      console.log(`${name}: ${value.toFixed(2)} ${unit}`)
-    },
-    missing: (peer, how) => {
-      peers.push({ peer, how })
-      console.log(`${area.name}: without ${peer}, which is not here: ${how}`)
-    },
+  const notes = notesOf(area, facts, peers)
+  const failures: unknown[] = []
+  const trying = async (work: () => Promise<void>): Promise<void> => {
+    await work().catch((error: unknown) => failures.push(error))
   }
-  try {
+  await trying(async () => {
     for (const bench of await area.cases(notes)) {
       const result = await measure(bench)
       results.push(result)
       console.log(resultText(result))
     }
-  } finally {
-    await area.close?.(notes)
-  }
-  return report(null)
+  })
+  await trying(async () => area.close?.(notes))
+  if (failures.length === 0) return report(null, null)
+  const failed = failures.map((error) => (error instanceof Error ? error.message : String(error))).join('; ')
+  console.error(`${area.name}: it failed:`, ...failures)
+  return report(null, failed)
 }
+
+const notesOf = (area: BenchArea, facts: Fact[], peers: { peer: string; how: string }[]): Notes => ({
+  fact: (name, value, unit) => {
+    facts.push({ name, value, unit })
+    console.log(`${name}: ${value.toFixed(2)} ${unit}`)
+  },
+  missing: (peer, how) => {
+    peers.push({ peer, how })
+    console.log(`${area.name}: without ${peer}, which is not here: ${how}`)
+  },
+})

@@ -27,25 +27,15 @@ const AREAS: Readonly<Record<string, readonly Load[]>> = {
 const ALL = Object.keys(AREAS).filter((name) => name !== 'large')
 
 const USAGE = `Usage: npm run bench -- [--all | AREA…] [--compare FILE] [--write-docs]
-Areas: ${Object.keys(AREAS).join(', ')}. Status: 0, 1 if --compare found something worse, 2 if this line is wrong.`
-
-/** What breaks in one area is shown in its place: the others are measured all the same. */
-async function attempt(area: BenchArea): Promise<AreaReport> {
-  try {
-    return await runArea(area)
-  } catch (error) {
-    const missing = `it failed: ${error instanceof Error ? error.message : error}`
-    console.error(`${area.name}: ${missing}`)
-    return { missing, results: [], facts: [], peers: [], seconds: 0 }
-  }
-}
+Areas: ${Object.keys(AREAS).join(', ')}. Status: 0, 1 if an area failed or --compare found something worse, 2 if this line is wrong.`
 
 /** One area is one process's worth of work, and two of them may share a name: their results are joined. */
 async function report(name: string): Promise<AreaReport> {
   const parts: AreaReport[] = []
-  for (const load of AREAS[name] ?? []) parts.push(await attempt((await load()).area))
+  for (const load of AREAS[name] ?? []) parts.push(await runArea((await load()).area))
   return {
     missing: parts.find(({ missing }) => missing !== null)?.missing ?? null,
+    failed: parts.find(({ failed }) => failed !== null)?.failed ?? null,
     results: parts.flatMap(({ results }) => results),
     facts: parts.flatMap(({ facts }) => facts),
     peers: parts.flatMap(({ peers }) => peers),
@@ -83,22 +73,37 @@ async function main(argv: readonly string[]): Promise<number> {
   const unknown = wanted.filter((name) => !(name in AREAS))
   if (unknown.length > 0) throw new TypeError(`No such area: ${unknown.join(', ')}`)
   // Read first: a wrong name must not be found out after a quarter of an hour.
-  const before =
-    values.compare === undefined ? null : (JSON.parse(readFileSync(values.compare, 'utf8')) as BenchReport)
+  const before = values.compare === undefined ? null : readReport(values.compare)
   const done = await runAreas(wanted)
   console.log(`Kept in ${keep(done)}`)
   if (values['write-docs'] === true)
     writeFileSync(join(packageRoot(), 'docs/benchmarks.md'), documentOf(done))
-  if (before === null) return 0
+  const worse = before !== null && tellDifferences(before, done)
+  const failed = Object.entries(done.areas).filter(([, area]) => area.failed !== null)
+  for (const [name, { failed: why }] of failed) console.error(`${name} failed: ${why}`)
+  return worse || failed.length > 0 ? 1 : 0
+}
+
+/** Whether something is worse. */
+function tellDifferences(before: BenchReport, done: BenchReport): boolean {
   const differences = compare(before, done)
   console.log(differencesText(differences))
-  return differences.some(({ verdict }) => verdict === 'worse') ? 1 : 0
+  return differences.some(({ verdict }) => verdict === 'worse')
+}
+
+/** A file that is none of these is a wrong argument. */
+function readReport(path: string): BenchReport {
+  const report = JSON.parse(readFileSync(path, 'utf8')) as Partial<BenchReport>
+  if (report.version !== 1 || report.areas === undefined)
+    throw new TypeError(`${path} is not a result of this program`)
+  return report as BenchReport
 }
 
 try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {
-  if (!(error instanceof TypeError) && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  const isUsage = error instanceof TypeError || error instanceof SyntaxError
+  if (!isUsage && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   console.error(`${error instanceof Error ? error.message : error}\n${USAGE}`)
   process.exitCode = 2
 }

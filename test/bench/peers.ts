@@ -12,7 +12,7 @@ const HOW: Readonly<Record<string, string>> = {
   rsync: 'apt-get install rsync',
   squid: 'apt-get install squid',
   mitmdump: 'apt-get install mitmproxy',
-  try: 'no Debian package; a shell script of that name, to be put on the PATH',
+  try: 'Debian has no package of it; it is one shell script (binpash/try), which needs mergerfs or unionfs for nested mounts: put it on the PATH as `try`',
   srt: `npm install --prefix ${sandboxRuntime()} @anthropic-ai/sandbox-runtime; it needs bubblewrap, socat and ripgrep`,
 }
 

@@ -97,7 +97,7 @@ async function diffCase(files: number, goal: string, notes: Notes): Promise<Benc
     name: `diff of ${files} changed files`,
     baseline: 'git status',
     goal,
-    rounds: files > 50_000 ? 3 : 10,
+    rounds: files > 50_000 ? 5 : 10,
     warmUp: 1,
     candidates: {
       'puzzled diff: both sides hashed, one digest': diff,

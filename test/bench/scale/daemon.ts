@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { BusEngine } from '../../../ctl/bus-engine.ts'
 import type { Engine } from '../../../daemon/contract/engine.ts'
 import { type PrivateBus, privateBus } from '../../e2e/private-bus.ts'
@@ -50,9 +52,27 @@ async function look(engine: Engine, bus: PrivateBus, ids: readonly string[], not
   for (let round = 0; round < EVENTS; round++) events.push(await eventLatency(engine, ids.at(-1) ?? ''))
   const about = `daemon with ${ids.length} running branches`
   notes.fact(`${about}: memory`, proportionalBytes(bus.daemon.pid ?? 0) / MEGA, 'MB')
+  notes.fact(`${about}: processor time of each idle second`, await idleMillis(bus.daemon.pid ?? 0), 'ms')
   notes.fact(`${about}: list p50`, quantile(lists, 0.5), 'ms')
   notes.fact(`${about}: list p99`, quantile(lists, 0.99), 'ms')
   notes.fact(`${about}: freeze until its event, p50`, quantile(events, 0.5), 'ms')
+}
+
+const IDLE_SECONDS = 5
+/** The unit of the times in /proc/PID/stat, on every architecture that Node runs on. */
+const MILLIS_PER_TICK = 10
+
+/** What all threads together use of a second in which nobody asks for anything. */
+async function idleMillis(pid: number): Promise<number> {
+  const used = (): number => {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+    return (Number(fields[11]) + Number(fields[12])) * MILLIS_PER_TICK
+  }
+  // What the last request left behind is not idleness.
+  await sleep(1_000)
+  const before = used()
+  await sleep(IDLE_SECONDS * 1_000)
+  return (used() - before) / IDLE_SECONDS
 }
 
 /** From the request until a follower hears of it. */
