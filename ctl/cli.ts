@@ -182,7 +182,7 @@ async function runVerb(verb: Verb, { words, args, options }: Given): Promise<num
   }
   try {
     const host = textOption(options, 'host')
-    if (host !== null) return await runThere(host, verb, { words, args, options })
+    if (host !== null) return await runThere(context, host, verb, { words, args, options })
     const { run } = await verb.load()
     return await run(context, args, options)
   } catch (error) {
@@ -194,11 +194,30 @@ async function runVerb(verb: Verb, { words, args, options }: Given): Promise<num
 }
 
 /** A variable that is passed by its name is that of the caller, not that of the other machine. */
-async function runThere(host: string, verb: Verb, { words, args, options }: Given): Promise<number> {
-  const { runRemote } = await import('./remote.ts')
+async function runThere(
+  context: VerbContext,
+  host: string,
+  verb: Verb,
+  { words, args, options }: Given,
+): Promise<number> {
+  const { runRemote, sshFailed, SSH_FAILED } = await import('./remote.ts')
   const passed = Object.entries(askedEnvironment(listOption(options, 'env')))
   const env = passed.map(([name, value]) => `${name}=${value}`)
-  return runRemote(host, commandWords(verb, words, args, { ...options, env }))
+  const given = { ...startThere(verb, options), ...options, env }
+  const status = await runRemote(host, commandWords(verb, words, args, given))
+  // What ran there can end with the same, so it is said, not decided.
+  if (status === SSH_FAILED) await report(context, sshFailed(host))
+  return status
+}
+
+/** A login there begins in a home, which nobody means to fork: the base is said, and the command starts in it. */
+function startThere(verb: Verb, options: OptionValues): OptionValues {
+  if (verb.name !== 'run') return {}
+  const [base] = listOption(options, 'base')
+  if (base !== undefined) return { cwd: base }
+  throw new PuzzledError('usage', '--host needs --base: there is no current directory on another machine', {
+    hint: 'Name one there: --base /home/me/project',
+  })
 }
 
 async function report(context: VerbContext, error: unknown): Promise<void> {

@@ -66,8 +66,10 @@ describe('--host', () => {
       '*',
       '',
     ]
-    expect(there('run', '--host=m', '--name', 'n $HOME', '--', 'sh', ...hostile)).toMatchObject({
-      args: ['run', '--name=n $HOME', '--', 'sh', ...hostile],
+    expect(
+      there('run', '--host=m', '--base', '/b', '--name', 'n $HOME', '--', 'sh', ...hostile),
+    ).toMatchObject({
+      args: ['run', '--base=/b', '--cwd=/b', '--name=n $HOME', '--', 'sh', ...hostile],
     })
     expect(there('queue', 'drop', '--host', 'm', '-m', '--json', 'id', 'r')).toMatchObject({
       args: ['queue', 'drop', '--message=--json', '--', 'id', 'r'],
@@ -82,6 +84,11 @@ describe('--host', () => {
   it.each(['-oProxyCommand=touch x', '', 'a b', 'a\nb'])('refuses the machine %j', (host) => {
     const { status, err } = call(`--host=${host}`, 'ls')
     expect([status, err]).toEqual([2, expect.stringContaining('is not a machine')])
+  })
+
+  it('forks no home by mistake', () => {
+    const { status, err } = call('--host=m', 'run', '--', 'true')
+    expect([status, err]).toEqual([2, expect.stringContaining('--host needs --base')])
   })
 
   it('says so when there is no ssh', () => {

@@ -17,6 +17,7 @@ export const VERBS: readonly Verb[] = [
     passThrough: true,
     options: [
       ['--base <dir>', 'directory to fork (default: the current one)', 'repeat'],
+      ['--cwd <dir>', 'where the command starts (default: the current directory)'],
       ['--profile <name|file>', 'what the command may do (default: standard)'],
       ['--then <gate|hold|discard>', 'what follows when it has ended (default: gate)'],
       ['--name <name>', 'a name for the branch'],

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Outcome, RunRequest } from '../../daemon/contract/engine.ts'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { parseBudgets } from '../budget-option.ts'
@@ -65,9 +66,11 @@ function stdioOf(options: OptionValues): RunRequest['stdio'] {
 }
 
 function requestOf(command: readonly string[], options: OptionValues): RunRequest {
-  const bases = listOption(options, 'base')
+  const bases = listOption(options, 'base').map((base) => resolve(base))
+  const cwd = textOption(options, 'cwd')
   return runRequest(command, {
-    ...(bases.length === 0 ? {} : { bases }),
+    bases: bases.length === 0 ? [process.cwd()] : bases,
+    ...(cwd === null ? {} : { cwd: resolve(cwd) }),
     profile: textOption(options, 'profile') ?? 'standard',
     name: textOption(options, 'name'),
     afterwards: afterwardsOf(textOption(options, 'then') ?? 'gate'),

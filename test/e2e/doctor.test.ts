@@ -164,10 +164,10 @@ asRoot('works without root, and then says what needs it', () => {
 it('suggests the verb and the option that were meant, and ends with 2', () => {
   const verb = puzzlectl(['docter'])
   expect([verb.status, verb.out]).toEqual([2, ''])
-  expect(verb.err).toMatch(/unknown command 'docter'\n\(Did you mean doctor\?\)/)
+  expect(verb.err).toMatch(/unknown command 'docter'; did you mean doctor\?\n/)
   const option = puzzlectl(['doctor', '--jsom'])
   expect([option.status, option.out]).toEqual([2, ''])
-  expect(option.err).toMatch(/unknown option '--jsom'\n\(Did you mean --json\?\)/)
+  expect(option.err).toMatch(/unknown option '--jsom'; did you mean --json\?\n/)
 })
 
 it('knows its version', () => {

@@ -11,7 +11,9 @@ export const VERB_PROSE: Readonly<Record<string, string>> = {
     held, not committed. At the end one line on standard error names the branch, what changed, the verdict and the command to type next.
 
     Without \`--env\` the profile decides which variables pass. \`--env NAME\` passes the caller's value, \`--env NAME=value\` sets one. A
-    \`--budget\` can only be lower than the profile's.`,
+    \`--budget\` can only be lower than the profile's.
+
+    With \`--host\` at least one --base is needed, a directory of that machine; the command starts in the first one.`,
   explain:
     'Prints every system call of the start, in order, with its arguments. Nothing is started, and no root is needed.',
   metrics: 'In the format of Prometheus (OpenMetrics). Needs the daemon.',
