@@ -50,6 +50,8 @@ export interface PrivateBus {
   start(failpoints?: string): Promise<void>
   /** One program on this bus as that user; its standard input is empty. */
   exec(who: Identity, command: readonly string[]): Promise<Ended>
+  /** The same, not waited for. */
+  background(who: Identity, command: readonly string[]): Begun
   puzzlectl(who: Identity, ...args: string[]): Promise<Ended>
   /** The same, not waited for. */
   begin(who: Identity, ...args: string[]): Begun
@@ -105,6 +107,7 @@ export async function privateBus(): Promise<PrivateBus> {
       await eventually(() => ownsName(address, here.daemon))
     },
     exec: (who, command) => begin(here, who, command).ended,
+    background: (who, command) => begin(here, who, command),
     puzzlectl: (who, ...args) => here.begin(who, ...args).ended,
     begin: (who, ...args) => begin(here, who, [process.execPath, dist('puzzlectl.js'), ...args]),
     connect: () => BusConnection.connect(address),
