@@ -35,19 +35,19 @@ import type {
   RebaseChoices,
   RunRequest,
   Selection,
-  SessionStreams,
   SignalResult,
 } from '../daemon/contract/engine.ts'
 import type { PuzzledEvent } from '../daemon/contract/events.ts'
 import type { FeatureRow } from '../daemon/contract/features.ts'
 import type { BudgetKind } from '../daemon/contract/profile.ts'
 import { isTerminal } from '../daemon/contract/states.ts'
+import type { ToldProvenance } from '../daemon/inspect-audit.ts'
 import { type BusConnection, BusError } from '../daemon/lib/bus-connection.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
 import { typedError } from './bus-errors.ts'
 import { EventWatch, OWNER_MATCH } from './event-watch.ts'
 import { Liveness } from './liveness.ts'
-import { SessionClient } from './session-client.ts'
+import { PIPES, SessionClient, streamsOf, TERMINAL } from './session-client.ts'
 
 const CHANGES_AT_ONCE = 1000
 const NO_SELECTION: Selection = { only: [], except: [] }
@@ -292,6 +292,14 @@ export class BusEngine implements Engine {
     return (rows as [string, unknown][][]).map((entries) => fromEntries(entries) as unknown as FeatureRow)
   }
 
+  /** The last commits that touched a path, as far as the caller may hear of them. */
+  async blame(path: string, most: number): Promise<readonly ToldProvenance[]> {
+    const [commits] = await this.#manager('Blame', [path, most])
+    return (commits as [string, unknown][][]).map(
+      (entries) => fromEntries(entries) as unknown as ToldProvenance,
+    )
+  }
+
   async collect(): Promise<CollectResult> {
     const [result] = await this.#manager('Collect', [])
     return fromEntries(result as [string, unknown][]) as unknown as CollectResult
@@ -377,19 +385,6 @@ export class BusEngine implements Engine {
   #watchStates(): EventWatch {
     return new EventWatch(this.#connection, this.#daemon)
   }
-}
-
-const PIPES = { kind: 'pipes' } as const
-const TERMINAL = { kind: 'pty', inherit: [null, null, null] } as const
-
-/** Descriptors that the daemon was handed have no stream here; a terminal has one for both outputs. */
-function streamsOf(
-  client: SessionClient | null,
-  stdio: { kind: 'pipes' | 'inherit' } | { kind: 'pty'; inherit: readonly (number | null)[] },
-): Partial<SessionStreams> {
-  if (client === null || stdio.kind === 'inherit') return {}
-  if (stdio.kind === 'pipes') return { input: client.input, output: client.output, errors: client.errors }
-  return { input: client.input, output: client.output }
 }
 
 const BUS = 'org.freedesktop.DBus'

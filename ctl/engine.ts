@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine, EngineReader } from '../daemon/contract/engine.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
+import type { BusEngine } from './bus-engine.ts'
 import { requester } from './requester.ts'
 
 /** Other commands on the same store are soon done; only one that holds an agent is not. */
@@ -42,7 +43,7 @@ export async function connectReader(stateDir: string | null): Promise<EngineRead
 const DEFAULT_SOCKET = '/run/dbus/system_bus_socket'
 
 /** Null when there is no bus or nobody owns the name. Asking costs a connect, not a start of the daemon. */
-export async function connectDaemon(): Promise<Engine | null> {
+export async function connectDaemon(): Promise<BusEngine | null> {
   const address = process.env.DBUS_SYSTEM_BUS_ADDRESS
   if (address === undefined && !existsSync(DEFAULT_SOCKET)) return null
   const { BusConnection } = await import('../daemon/lib/bus-connection.ts')
@@ -53,8 +54,8 @@ export async function connectDaemon(): Promise<Engine | null> {
     // No bus is the ordinary case of a machine without the daemon; what is wrong with it is `doctor`'s business.
     return null
   }
-  const { BusEngine } = await import('./bus-engine.ts')
-  const engine = await BusEngine.open(connection)
+  const { BusEngine: Client } = await import('./bus-engine.ts')
+  const engine = await Client.open(connection)
   if (engine === null) await connection.close()
   return engine
 }

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { PassThrough, Writable } from 'node:stream'
 import type { AgentExit } from '../daemon/contract/branch.ts'
+import type { SessionStreams } from '../daemon/contract/engine.ts'
 import {
   type FrameKind,
   FrameReader,
@@ -109,4 +110,17 @@ export class SessionClient {
       if (--this.#waiting === 0) this.#socket.resume()
     })
   }
+}
+
+export const PIPES = { kind: 'pipes' } as const
+export const TERMINAL = { kind: 'pty', inherit: [null, null, null] } as const
+
+/** Descriptors that the daemon was handed have no stream here; a terminal has one for both outputs. */
+export function streamsOf(
+  client: SessionClient | null,
+  stdio: { kind: 'pipes' | 'inherit' } | { kind: 'pty'; inherit: readonly (number | null)[] },
+): Partial<SessionStreams> {
+  if (client === null || stdio.kind === 'inherit') return {}
+  if (stdio.kind === 'pipes') return { input: client.input, output: client.output, errors: client.errors }
+  return { input: client.input, output: client.output }
 }

@@ -12,7 +12,7 @@ import { type Verification, verifyLog } from './audit/verify.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
 import { defaultStateDirectory } from './lib/state-place.ts'
 
-export type { Provenance } from './audit/provenance.ts'
+export type { Provenance, ToldProvenance } from './audit/provenance.ts'
 
 /** The audit log for reading only: beside a running daemon, and where the store cannot be opened any more. */
 export interface AuditReader {

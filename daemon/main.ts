@@ -1,13 +1,17 @@
 import { closeSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
-import type { Groups } from './api/authorize.ts'
+import { type Groups, INSIDE } from './api/authorize.ts'
+import { isInsideBranch } from './api/credentials.ts'
 import { RefusalLog } from './api/refusals.ts'
 import { BusService } from './api/serve.ts'
 import { checkConfig, refuseFixedChanges } from './check-config.ts'
 import { exitStatusOf } from './contract/errors.ts'
 import { type OpenedEngine, openEngine } from './embedded.ts'
+import { type AuditReader, openAudit } from './inspect-audit.ts'
 import { notifyManager } from './kernel/notify.ts'
+import { peerOf } from './kernel/peer.ts'
 import { pidfdGetfd, pidfdOpen } from './kernel/pidfd.ts'
 import { BusConnection, SYSTEM_BUS } from './lib/bus-connection.ts'
 import { CONFIG_PATH, type Config, METRICS_SOCKET, readConfig } from './lib/config.ts'
@@ -51,10 +55,16 @@ function say(text: string): number {
 
 async function serve(config: Config, path: string): Promise<void> {
   const opened = await openEngine(config, ROOT, true)
-  const closeMetrics = await offerMetrics(opened, config)
+  const refusals = new RefusalLog((facts) => void opened.audit('denied', '', { ...facts }).catch(complain))
+  const denied: Denied = (uid, what, why) => {
+    opened.metrics.count('puzzled_refused_calls')
+    refusals.add({ uid, what, why })
+  }
+  const closeMetrics = await offerMetrics(opened, config, denied)
   try {
-    await serveOnBus(opened, config, path)
+    await serveOnBus(opened, config, path, denied)
   } finally {
+    refusals.flush()
     await closeMetrics()
     await opened.engine.endAgents()
     await opened.release()
@@ -62,14 +72,19 @@ async function serve(config: Config, path: string): Promise<void> {
 }
 
 /** Readers are those who may see every branch. A daemon that cannot be watched works, and says so. */
-async function offerMetrics({ metrics }: OpenedEngine, config: Config): Promise<() => Promise<void>> {
+async function offerMetrics(
+  { metrics }: OpenedEngine,
+  config: Config,
+  denied: Denied,
+): Promise<() => Promise<void>> {
   const { socket, loopback_port: port } = config.metrics
   if (!socket) return async () => undefined
   try {
     await mkdir(config.runtime_dir, { recursive: true, mode: 0o711 })
     const { reviewers } = await groupsOf(config)
     const place = join(config.runtime_dir, METRICS_SOCKET)
-    const served = await serveMetrics(metrics, { version: VERSION, socket: place, gid: reviewers, port })
+    const offered = { version: VERSION, socket: place, gid: reviewers, port }
+    const served = await serveMetrics(metrics, { ...offered, admits: outsiders(denied, 'the metrics') })
     return () => served.close().catch(complain)
   } catch (error) {
     complain(new Error(`The metrics cannot be offered: ${error instanceof Error ? error.message : error}`))
@@ -78,12 +93,12 @@ async function offerMetrics({ metrics }: OpenedEngine, config: Config): Promise<
 }
 
 async function serveOnBus(
-  { engine, audit, reload, metrics }: OpenedEngine,
+  { engine, reload }: OpenedEngine,
   config: Config,
   path: string,
+  denied: Denied,
 ): Promise<void> {
   const live = { ...config }
-  const refusals = new RefusalLog((facts) => void audit('denied', '', { ...facts }).catch(complain))
   const reloadAll = serially(async () => {
     const next = await readConfig(path)
     refuseFixedChanges(live, next)
@@ -103,12 +118,11 @@ async function serveOnBus(
       for (const fd of ours) closeSync(fd)
     },
     reload: reloadAll,
+    blame: unlessUnknown(openAudit(config.state_dir).blame),
     finished: engine.finished,
     sessionDirectory: `${config.runtime_dir}/sessions`,
-    denied: (uid, what, why) => {
-      metrics.count('puzzled_refused_calls')
-      refusals.add({ uid, what, why })
-    },
+    admits: outsiders(denied, 'a session'),
+    denied,
     report: complain,
   })
   const ended = new Promise<Error | null>((resolve) => {
@@ -128,9 +142,29 @@ async function serveOnBus(
     if (cause !== null) throw cause
   } finally {
     await service.stop()
-    refusals.flush()
   }
 }
+
+/** Whoever may hear of it is asked later: until then nothing on record is no failure. */
+const unlessUnknown =
+  (blame: AuditReader['blame']): AuditReader['blame'] =>
+  (path, most) =>
+    blame(path, most).catch((error: unknown) => {
+      if (error instanceof PuzzledError && error.code === 'branch-unknown') return []
+      throw error
+    })
+
+type Denied = (uid: number | null, what: string, why: string) => void
+
+/** Lets in whoever is outside of every branch. Only a unix socket says who connected; agents reach no other. */
+const outsiders =
+  (denied: Denied, what: string) =>
+  async (socket: Socket): Promise<boolean> => {
+    const peer = peerOf(socket)
+    if (peer === null || !(await isInsideBranch(peer.pid))) return true
+    denied(peer.uid, `the socket of ${what}`, INSIDE)
+    return false
+  }
 
 /** The manager waits for READY whatever came of it; what is wrong stands in its status and in the journal. */
 async function reloadBySignal(reloadAll: () => Promise<void>): Promise<void> {

@@ -7,7 +7,7 @@ import type { EngineReader } from './contract/engine.ts'
 import { readDenials } from './denial-files.ts'
 import { CONFIG_PATH, readConfig } from './lib/config.ts'
 import { nodeFiles } from './lib/durable.ts'
-import { readPending } from './network/queue-read.ts'
+import { readPending, readViews } from './network/queue-read.ts'
 
 const now = (): Date => new Date()
 
@@ -22,7 +22,16 @@ export async function openReader(stateDir: string | null): Promise<EngineReader>
     {
       store,
       differ: new LayerDiffer(store),
-      outbox: { pending: ({ id }) => readPending(store.directory(id)) },
+      outbox: {
+        pending: ({ id }) => readPending(store.directory(id)),
+        view: ({ id, profile }) => {
+          const { credentials } = profile.resolved.network
+          return readViews(
+            store.directory(id),
+            credentials.map(({ placeholder }) => placeholder),
+          )
+        },
+      },
       outputs: new FileOutputLogs((id) => store.directory(id), now),
       denials: { list: (id) => readDenials(store.directory(id)) },
     },

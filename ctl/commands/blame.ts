@@ -1,19 +1,43 @@
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
+import type { ToldProvenance } from '../../daemon/inspect-audit.ts'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
+import { connectDaemon } from '../engine.ts'
 import { jsonText } from '../json.ts'
 import { provenanceText } from '../render/provenance.ts'
-import { textOption, type VerbRun } from '../verb.ts'
+import { textOption, type VerbContext, type VerbRun } from '../verb.ts'
 
 /** Reads the log, not the file: it also answers for what was deleted. */
 export const run: VerbRun = async (context, [path = ''], options) => {
-  const { openAudit } = await import('../../daemon/inspect-audit.ts')
-  const found = await openAudit(context.stateDir).blame(
-    canonical(path),
-    countOf(textOption(options, 'number')),
-  )
+  const asked = [canonical(path), countOf(textOption(options, 'number'))] as const
+  const found = (await askedOfDaemon(context, ...asked)) ?? (await readHere(context, ...asked))
   await context.print(context.json ? jsonText(found) : provenanceText(found, context.paint))
   return 0
+}
+
+/** Who can read the log asks nobody: it also tells what the daemon would withhold, and without a daemon. */
+async function askedOfDaemon(
+  context: VerbContext,
+  path: string,
+  most: number,
+): Promise<readonly ToldProvenance[] | null> {
+  if (process.geteuid?.() === 0 || context.stateDir !== null) return null
+  const daemon = await connectDaemon()
+  if (daemon === null) return null
+  try {
+    return await daemon.blame(path, most)
+  } finally {
+    await daemon.close()
+  }
+}
+
+async function readHere(
+  context: VerbContext,
+  path: string,
+  most: number,
+): Promise<readonly ToldProvenance[]> {
+  const { openAudit } = await import('../../daemon/inspect-audit.ts')
+  return openAudit(context.stateDir).blame(path, most)
 }
 
 /** Bases are on record under their real names. The last name may be gone, or be a link that was committed as one. */

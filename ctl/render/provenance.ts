@@ -1,15 +1,15 @@
 // pure
-import type { Provenance } from '../../daemon/inspect-audit.ts'
+import type { ToldProvenance } from '../../daemon/inspect-audit.ts'
 import type { Paint } from './paint.ts'
 import { visibleLine } from './visible.ts'
 
 /** Paths per commit that a person reads; all of them are in the JSON. */
 const MOST_PATHS = 10
 
-export const provenanceText = (all: readonly Provenance[], paint: Paint): string =>
+export const provenanceText = (all: readonly ToldProvenance[], paint: Paint): string =>
   all.map((one) => commitText(one, paint)).join('\n')
 
-function commitText(one: Provenance, paint: Paint): string {
+function commitText(one: ToldProvenance, paint: Paint): string {
   const lines: string[] = []
   const add = (name: string, value: string): void =>
     void lines.push(`${paint.dim(name.padStart(10))}  ${value}`)
@@ -17,13 +17,16 @@ function commitText(one: Provenance, paint: Paint): string {
     one.state === 'landed'
       ? ''
       : ` ${paint.yellow(one.state === 'reverted' ? '(reverted)' : '(not on record as done)')}`
-  lines.push(`${paint.bold(one.commit)}  ${one.time}${state}`)
+  const title = one.withheld === true ? 'a commit of somebody else' : one.commit
+  lines.push(`${paint.bold(title)}  ${one.time}${state}`)
   for (const { path, kind, sha256 } of one.entries.slice(0, MOST_PATHS))
     add(
       kind,
       `${visibleLine(path)}${sha256 === undefined ? '' : paint.dim(`  sha256 ${sha256.slice(0, 12)}`)}`,
     )
-  if (one.entries.length > MOST_PATHS) add('', `and ${one.entries.length - MOST_PATHS} more below it`)
+  const more = one.entries.length - MOST_PATHS + (one.more ?? 0)
+  if (more > 0) add('', `and ${more} more below it`)
+  if (one.withheld === true) return `${lines.join('\n')}\n`
   add('branch', `${one.branch}${one.name === null ? '' : ` (${visibleLine(one.name)})`}`)
   add('command', visibleLine(one.command.join(' ')))
   if (one.exit !== null) add('exit', exitText(one.exit))
@@ -40,5 +43,5 @@ function commitText(one: Provenance, paint: Paint): string {
   return `${lines.join('\n')}\n`
 }
 
-const exitText = ({ code, signal, cause }: NonNullable<Provenance['exit']>): string =>
+const exitText = ({ code, signal, cause }: NonNullable<ToldProvenance['exit']>): string =>
   `${signal === null ? `status ${code ?? '?'}` : `signal ${signal}`}${cause === 'exited' ? '' : ` (${cause})`}`

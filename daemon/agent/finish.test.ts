@@ -47,6 +47,31 @@ it('a branch that changed nothing is gone, and how its agent ended can still be 
   await expect(engine.show(id)).rejects.toMatchObject({ code: 'branch-unknown' })
 })
 
+it('who read its record before somebody else finished it, and asks after that, hears the same', async () => {
+  world.changes = []
+  const { id } = await start()
+  world.endAgent?.()
+  const { read } = world.ports.store
+  let goOn: () => void = () => undefined
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  world.ports.store.read = async (text) => {
+    const record = await read(text)
+    await held
+    return record
+  }
+  const late = engine.finish(id)
+  // Long enough for it to have its record.
+  await new Promise((resolve) => setImmediate(resolve))
+  world.ports.store.read = read
+  const first = await engine.finish(id)
+  world.records.delete(id)
+  goOn()
+  expect(first).toMatchObject({ state: 'discarded' })
+  expect(await late).toEqual(first)
+})
+
 it('what happened since counts more than how it ended', async () => {
   world.verdict = 'hold'
   const { id } = await start()

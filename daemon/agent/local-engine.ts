@@ -172,7 +172,14 @@ export class LocalEngine implements Engine {
     return finished.once(record, async (last) => {
       // Not behind the lock: while an agent runs, every other verb must be answered at once.
       await running.ended(record.id)
-      const outcome = await this.#on(record.id, () => finishBranch(this.#ports, running, record.id))
+      const outcome = await this.#on(record.id, () => finishBranch(this.#ports, running, record.id)).catch(
+        async (error: unknown) => {
+          // Somebody else finished it since its record was read, and nothing was left of it.
+          const earlier = isUnknown(error) ? await last : undefined
+          if (earlier === undefined) throw error
+          return earlier
+        },
+      )
       const before = await last
       // Nothing has happened since: what was found then is more than what its record tells.
       return before?.state === outcome.state && before.digest === outcome.digest ? before : outcome
@@ -184,7 +191,7 @@ export class LocalEngine implements Engine {
       return await this.show(id)
     } catch (error) {
       const gone = this.#shared.finished.find(id)
-      if (gone !== undefined && error instanceof PuzzledError && error.code === 'branch-unknown') return gone
+      if (gone !== undefined && isUnknown(error)) return gone
       throw error
     }
   }
@@ -277,8 +284,8 @@ export class LocalEngine implements Engine {
     return extendBudget(this.#ports, this.#shared.running, await this.#ports.store.resolve(id), kind, by)
   }
 
-  async queue(id: string): Promise<readonly QueuedView[]> {
-    return this.#ports.outbox.view(await this.show(id))
+  queue(id: string): Promise<readonly QueuedView[]> {
+    return this.#reader.queue(id)
   }
 
   queueAct(id: string, request: string, action: QueueAction, why: string): Promise<QueueResult> {
@@ -344,6 +351,9 @@ export class LocalEngine implements Engine {
     })
   }
 }
+
+const isUnknown = (error: unknown): boolean =>
+  error instanceof PuzzledError && error.code === 'branch-unknown'
 
 /** The first reader holds an agent up when it is slow; once it is gone nobody does. */
 function letGo(...streams: readonly (NodeJS.ReadableStream | undefined)[]): void {

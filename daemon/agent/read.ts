@@ -1,7 +1,14 @@
 import type { BranchRecord } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
 import type { DenialRow } from '../contract/denial.ts'
-import type { BranchSummary, ContentPair, EngineReader, OutputPart, Selection } from '../contract/engine.ts'
+import type {
+  BranchSummary,
+  ContentPair,
+  EngineReader,
+  OutputPart,
+  QueuedView,
+  Selection,
+} from '../contract/engine.ts'
 import type { Ports } from './ports.ts'
 import { changesetOf } from './review.ts'
 
@@ -12,7 +19,7 @@ const MOST_OUTPUT_BYTES = 1 << 20
 export interface ReadingPorts {
   store: Pick<Ports['store'], 'list' | 'read' | 'resolve'>
   differ: Pick<Ports['differ'], 'diff' | 'content' | 'select' | 'withRequests'>
-  outbox: Pick<Ports['outbox'], 'pending'>
+  outbox: Pick<Ports['outbox'], 'pending' | 'view'>
   outputs: Pick<Ports['outputs'], 'read'>
   denials: Ports['denials']
 }
@@ -53,6 +60,10 @@ export class BranchReader implements EngineReader {
     const part = await this.#ports.outputs.read(branch, cursor, Math.min(limit, MOST_OUTPUT_BYTES))
     const running = state === 'running' || state === 'frozen' || state === 'preparing' || state === 'ready'
     return { ...part, ended: !running && part.entries.length === 0 }
+  }
+
+  async queue(id: string): Promise<readonly QueuedView[]> {
+    return this.#ports.outbox.view(await this.show(id))
   }
 
   async denials(id: string): Promise<readonly DenialRow[]> {

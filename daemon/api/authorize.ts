@@ -16,9 +16,12 @@ export interface Question {
   owner: number | null
 }
 
+/** Why any of them is refused. */
+export const INSIDE = 'A process inside a branch cannot use the daemon'
+
 /** A process inside a branch may do nothing at all, whoever its uid is. */
 export function refuseInside({ insideBranch }: Credentials): void {
-  if (insideBranch) throw denied('A process inside a branch cannot use the daemon')
+  if (insideBranch) throw denied(INSIDE)
 }
 
 /** Whether this caller may know that a branch of this owner exists. */

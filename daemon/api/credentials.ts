@@ -106,7 +106,7 @@ async function processStatus(pid: number): Promise<{ uid: number; gid: number; g
 const AGENT_CGROUP = /\/puzzle(\.slice|-[^/\n]*\.scope)(\/|$)/m
 
 /** Agents live in cgroups of ours and always in a PID namespace of their own; either is enough to be refused. */
-async function isInsideBranch(pid: number): Promise<boolean> {
+export async function isInsideBranch(pid: number): Promise<boolean> {
   const cgroup = await readProc(`/proc/${pid}/cgroup`)
   if (cgroup === null || AGENT_CGROUP.test(cgroup)) return true
   try {

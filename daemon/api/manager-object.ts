@@ -3,10 +3,12 @@ import { branchPath, MANAGER } from '../contract/bus.ts'
 import { toEntries, toVariant } from '../contract/bus-values.ts'
 import type { AgentSession, Engine, RunRequest } from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
+import type { FeatureRow } from '../contract/features.ts'
 import { isTerminal } from '../contract/states.ts'
 import { branchNamed } from '../lib/branch-name.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import type { EngineFor } from './branch-object.ts'
+import type { Recent } from './recent.ts'
 import { createRequestOf, runRequestOf, wantedDescriptors, withDescriptors } from './requests.ts'
 import type { BusObject, Caller } from './server.ts'
 
@@ -23,6 +25,9 @@ export interface ManagerExtras {
   /** Branches that are gone and of whose end can still be told. */
   finished(): readonly { readonly id: string; readonly name: string | null; readonly uid: number }[]
   reload(): Promise<void>
+  readonly features: Recent<readonly FeatureRow[]>
+  /** Of commits that touched a path, what may be told to somebody who sees so much. */
+  blame(path: string, most: number, sees: (uid: number) => boolean): Promise<readonly object[]>
   /** Whether this caller may see the branches of that uid. */
   sight(caller: Caller): Promise<(uid: number) => boolean>
 }
@@ -63,8 +68,14 @@ async function callManager(
       return [toEntries(await engine.revert(String(body[0])))]
     case 'Events':
       return [(await visibleEvents(engine, await extras.sight(caller))).map((event) => toEntries(event))]
+    case 'Blame': {
+      const commits = await extras.blame(blamedPath(body[0]), Number(body[1]), await extras.sight(caller))
+      return [commits.map((commit) => toEntries(commit))]
+    }
     case 'Doctor':
-      return [(await engine.features()).map((row) => toEntries(row))]
+      return [(await extras.features.get(() => engine.features())).map((row) => toEntries(row))]
+    case 'Probe':
+      return [(await extras.features.renew(() => engine.features())).map((row) => toEntries(row))]
     case 'Collect':
       return [toEntries(await engine.collect())]
     case 'Reload':
@@ -73,6 +84,14 @@ async function callManager(
     default:
       throw new Error(`The manager object lacks ${method}`)
   }
+}
+
+/** As the log has them. Whoever asks has found out what a link stands for. */
+function blamedPath(value: unknown): string {
+  const path = String(value)
+  if (path.startsWith('/') && path.length <= 4096 && !path.includes('\0'))
+    return path.length > 1 ? path.replace(/\/+$/, '') : path
+  throw new PuzzledError('usage', 'A path that is blamed is absolute and has at most 4096 characters')
 }
 
 /** Among those that the caller may see: an ambiguous name must not betray the ids of others. */

@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import type { Provenance } from '../audit/provenance.ts'
 import type { BranchRecord, Requester } from '../contract/branch.ts'
 import {
   BRANCH,
@@ -17,7 +19,9 @@ import { isTerminal } from '../contract/states.ts'
 import type { BusConnection } from '../lib/bus-connection.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { isBranchId } from '../lib/ids.ts'
+import { KeyLock } from '../lib/key-lock.ts'
 import { authorize, type Groups, maySee, refuseInside } from './authorize.ts'
+import { provenanceFor } from './blame.ts'
 import {
   type BranchExtras,
   branchObject,
@@ -31,8 +35,9 @@ import { CallerBook, type Credentials } from './credentials.ts'
 import { FloodGate } from './flood.ts'
 import { type ManagerExtras, managerObject } from './manager-object.ts'
 import { Polkit } from './polkit.ts'
+import { Recent } from './recent.ts'
 import { wantedDescriptors, withDescriptors } from './requests.ts'
-import { BusServer, type Caller, type Guard, type ObjectTree } from './server.ts'
+import { type BusObject, BusServer, type Caller, type Guard, type ObjectTree } from './server.ts'
 import { Sessions } from './sessions.ts'
 
 export interface ServeOptions {
@@ -44,12 +49,16 @@ export interface ServeOptions {
   takeDescriptors(pid: number, uid: number, wanted: readonly number[]): Map<number, number>
   closeDescriptors(ours: Iterable<number>): void
   reload(): Promise<void>
+  /** The last commits on record that touched a path, newest first. */
+  blame(path: string, most: number): Promise<readonly Provenance[]>
   /** How long polkit may take to ask a person, in milliseconds. */
   polkitPatience?: number
   /** Branches that ended lately, also those that are gone. */
   finished: { find(id: string): Gone | undefined; all(): readonly Gone[] }
   /** Where terminals of agents are offered. */
   sessionDirectory: string
+  /** Whether whoever connected there may stay. */
+  admits(socket: Socket): Promise<boolean>
   /** Denied calls are put on record. */
   denied(uid: number | null, what: string, why: string): void
   /** Hears of defects, and of what nobody else can be told. */
@@ -57,6 +66,10 @@ export interface ServeOptions {
 }
 
 type Gone = { readonly id: string; readonly name: string | null; readonly uid: number }
+
+/** Probing takes a while, and anybody may ask. */
+const FEATURES_MILLIS = 60_000
+const MOST_BLAMED = 100
 
 const ROOT: Requester = { uid: 0, gid: 0, groups: [0], name: 'root' }
 
@@ -69,6 +82,7 @@ export class BusService {
   readonly #flood = new FloodGate(() => Date.now())
   readonly #sessions: Sessions
   readonly #pages = new ChangePages()
+  readonly #readings = new KeyLock<string>()
   readonly #server: BusServer
   /** As a branch was when something last happened to it: whoever saw it also hears that it is gone. */
   readonly #seen = new Map<string, BranchRecord>()
@@ -81,7 +95,11 @@ export class BusService {
     this.#callers = new CallerBook(connection, (name) => this.#flood.forget(name))
     this.#polkit = new Polkit(connection, options.polkitPatience)
     this.#root = options.engineFor(ROOT)
-    this.#sessions = new Sessions(options.sessionDirectory, options.report)
+    this.#sessions = new Sessions(
+      options.sessionDirectory,
+      (socket) => options.admits(socket),
+      options.report,
+    )
     const machineId = async (): Promise<string> => (await readFile('/etc/machine-id', 'utf8')).trim()
     const { report } = options
     this.#server = new BusServer(connection, this.#tree(), this.#guard, machineId, this.#flood, report)
@@ -115,12 +133,24 @@ export class BusService {
         if (!path.startsWith(BRANCH_PREFIX)) return undefined
         const id = path.slice(BRANCH_PREFIX.length)
         if (!isBranchId(id)) return undefined
-        const gone = this.#options.finished.find(id)
-        if (!(await this.#exists(id))) return gone && goneObject(gone, this.#engineFor)
-        return branchObject(id, this.#engineFor, extras, () => this.#root.show(id))
+        if (!(await this.#exists(id))) return this.#gone(id)
+        const object = branchObject(id, this.#engineFor, extras, () => this.#root.show(id))
+        // It may end, and be gone, while somebody's call to it is looked at.
+        const properties = () =>
+          object.properties().catch((error: unknown) => {
+            const gone = this.#gone(id)
+            if (gone === undefined) throw error
+            return gone.properties()
+          })
+        return { ...object, properties }
       },
       paths: async () => (await this.#root.list()).map((branch) => branchPath(branch.id)),
     }
+  }
+
+  #gone(id: string): BusObject | undefined {
+    const gone = this.#options.finished.find(id)
+    return gone && goneObject(gone, this.#engineFor)
   }
 
   async #exists(id: string): Promise<boolean> {
@@ -184,6 +214,12 @@ export class BusService {
       },
       finished: () => this.#options.finished.all(),
       reload: () => this.#options.reload(),
+      features: new Recent(FEATURES_MILLIS),
+      blame: async (path, most, sees) => {
+        // One reading of the log at a time, whoever asks: it may be long.
+        const found = await this.#readings.run('', () => this.#options.blame(path, MOST_BLAMED))
+        return provenanceFor(path, found, sees, Math.max(1, Math.min(most, MOST_BLAMED)))
+      },
       sight: async (caller) => {
         const credentials = await this.#callers.of(caller.name)
         const groups = await this.#options.groups()

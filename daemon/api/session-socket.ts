@@ -22,6 +22,8 @@ export interface Offered {
    * For a command that belongs to one caller: it is told of signals, and `abandoned` when that caller has gone.
    */
   readonly command?: { signal(name: string): Promise<void>; abandoned(): Promise<void> }
+  /** Whoever this refuses is cut off. What runs in a branch has the uid of the one on whose behalf it runs. */
+  readonly admits: (socket: Socket) => Promise<boolean>
   /** A failure that nobody waits for. */
   readonly report: (error: unknown) => void
 }
@@ -59,7 +61,7 @@ export class SessionSocket {
     this.path = path
     this.over = this.#over.promise
     this.#offered = offered
-    this.#server = createServer((socket) => this.#admit(socket))
+    this.#server = createServer((socket) => this.#meet(socket))
   }
 
   static async open(path: string, offered: Offered): Promise<SessionSocket> {
@@ -120,9 +122,26 @@ export class SessionSocket {
       stream.on('data', (bytes: Buffer) => this.#send(frame(kind, bytes)))
   }
 
+  /** Nothing is read and nothing sent before it is known who that is. */
+  #meet(socket: Socket): void {
+    socket.on('error', () => socket.destroy())
+    this.#offered.admits(socket).then(
+      (admitted) => (admitted ? this.#admit(socket) : socket.destroy()),
+      (error: unknown) => {
+        socket.destroy()
+        this.#offered.report(error)
+      },
+    )
+  }
+
   #admit(socket: Socket): void {
     const { command } = this.#offered
-    if (this.#ended || this.#readers.size >= MOST_READERS || (command !== undefined && this.#met)) {
+    if (
+      socket.destroyed ||
+      this.#ended ||
+      this.#readers.size >= MOST_READERS ||
+      (command !== undefined && this.#met)
+    ) {
       socket.destroy()
       return
     }
@@ -138,7 +157,6 @@ export class SessionSocket {
       }
     })
     socket.on('drain', () => this.#caughtUp(reader))
-    socket.on('error', () => socket.destroy())
     socket.on('close', () => this.#leave(reader))
     for (const bytes of this.#backlog) socket.write(bytes)
     clearTimeout(this.#wait)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { AgentSession, CommandSession } from '../contract/engine.ts'
 import { PuzzledError } from '../lib/errors.ts'
-import { SessionSocket } from './session-socket.ts'
+import { type Offered, SessionSocket } from './session-socket.ts'
 
 /** A caller that has gone hung up, as a terminal does; what does not end by that is asked, then made, to end. */
 const AFTER_HANGUP = ['HUP', 'TERM'] as const
@@ -15,13 +15,15 @@ interface OpenSession {
 /** The sockets of everything that runs in branches, in one directory. */
 export class Sessions {
   readonly #directory: string
+  readonly #admits: Offered['admits']
   readonly #report: (error: unknown) => void
   readonly #agents = new Map<string, OpenSession>()
   readonly #sockets = new Set<SessionSocket>()
   #commands = 0
 
-  constructor(directory: string, report: (error: unknown) => void) {
+  constructor(directory: string, admits: Offered['admits'], report: (error: unknown) => void) {
     this.#directory = directory
+    this.#admits = admits
     this.#report = report
   }
 
@@ -31,6 +33,7 @@ export class Sessions {
     const socket = await SessionSocket.open(join(this.#directory, session.id), {
       session,
       owner,
+      admits: this.#admits,
       report: this.#report,
     })
     this.#agents.set(session.id, { session, socket, terminal })
@@ -47,7 +50,11 @@ export class Sessions {
       },
     }
     try {
-      const socket = await SessionSocket.open(path, { session, owner, command, report: this.#report })
+      const socket = await SessionSocket.open(path, {
+        ...{ session, owner, command },
+        admits: this.#admits,
+        report: this.#report,
+      })
       this.#keep(socket, session.exited, () => undefined)
       return socket.path
     } catch (error) {

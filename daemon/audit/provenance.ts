@@ -32,6 +32,14 @@ export interface Provenance {
   requests: readonly string[]
 }
 
+/** A commit as somebody may hear of it who may not read the log. */
+export interface ToldProvenance extends Provenance {
+  /** It belongs to somebody else: what is told is that it was, and when. */
+  withheld?: true
+  /** Paths below the asked one that are left out. */
+  more?: number
+}
+
 type Facts = Readonly<Record<string, unknown>>
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)

@@ -82,11 +82,24 @@ export const MANAGER: BusInterface = {
       action: 'look',
       about: 'The last events of branches that the caller may see, oldest first.',
     },
+    Blame: {
+      in: [arg('path', 's'), arg('most', 'u')],
+      out: [arg('commits', 'aa{sv}')],
+      action: 'look',
+      about:
+        'The last commits (at most 100) that touched a path or what is below it, newest first. Of one that the caller may not see, only that it was and when (`withheld`), and that beside visible ones of the same path; a commit tells at most 1000 paths, `more` counts the others.',
+    },
     Doctor: {
       in: [],
       out: [arg('features', 'aa{sv}')],
       action: 'look',
-      about: 'What this host has and lacks.',
+      about: 'What this host has and lacks, as it was found at most a minute ago.',
+    },
+    Probe: {
+      in: [],
+      out: [arg('features', 'aa{sv}')],
+      action: 'administer',
+      about: 'The same, found anew.',
     },
     Collect: {
       in: [],

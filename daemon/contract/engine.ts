@@ -46,8 +46,6 @@ export interface Engine extends EngineReader {
   thaw(id: string): Promise<BranchRecord>
   /** More of one budget, in base units. A branch that stands still for it goes on. */
   extend(id: string, kind: BudgetKind, by: number): Promise<BranchRecord>
-  /** The requests of a branch as a person reads them, in the order in which they will be sent. */
-  queue(id: string): Promise<readonly QueuedView[]>
   /** `drop` before the commit; `resume` and `skip` where the replay stopped. */
   queueAct(id: string, request: string, action: QueueAction, why: string): Promise<QueueResult>
   /** The beginning of a request's body, byte for byte. */
@@ -78,6 +76,8 @@ export interface EngineReader {
   content(id: string, base: number, path: Uint8Array, limit: number): Promise<ContentPair>
   /** What the agent wrote, as far as it is kept, from the cursor on (0: the oldest that is kept); about `limit` bytes at once. */
   output(id: string, cursor: number, limit: number): Promise<OutputPart>
+  /** The requests of a branch as a person reads them, in the order in which they will be sent. */
+  queue(id: string): Promise<readonly QueuedView[]>
   /** What the branch was refused so far, oldest first. */
   denials(id: string): Promise<readonly DenialRow[]>
   close(): Promise<void>

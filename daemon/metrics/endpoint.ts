@@ -1,6 +1,6 @@
 import { chmod, chown, mkdtemp, rename, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { ListenOptions } from 'node:net'
+import type { ListenOptions, Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { UndoStack } from '../lib/undo.ts'
 
@@ -11,7 +11,11 @@ export interface EndpointOptions {
   gid: number | null
   /** A TCP port of the loopback as well, for collectors that know nothing else; null for none. */
   port: number | null
+  /** Whether whoever connected may ask: what runs in a branch may have the rights to the file. */
+  admits?: (socket: Socket) => Promise<boolean>
 }
+
+type Admits = NonNullable<EndpointOptions['admits']>
 
 const TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 /** Collectors are few. Whoever opens more is cut off, not served later. */
@@ -30,7 +34,7 @@ export class MetricsEndpoint {
     try {
       await serveSocket(options, text, undo)
       if (options.port !== null)
-        await listen(newServer(text, undo), { host: '127.0.0.1', port: options.port })
+        await listen(newServer(text, undo, options.admits), { host: '127.0.0.1', port: options.port })
     } catch (error) {
       await undo.unwind()
       throw error
@@ -45,14 +49,14 @@ export class MetricsEndpoint {
 
 /** Bound where nobody can reach it and moved to its name with its rights: there is no moment of wrong rights. */
 async function serveSocket(
-  { socket, gid }: EndpointOptions,
+  { socket, gid, admits }: EndpointOptions,
   text: () => string,
   undo: UndoStack,
 ): Promise<void> {
   const room = await mkdtemp(join(dirname(socket), '.metrics-'))
   try {
     const bound = join(room, 'socket')
-    await listen(newServer(text, undo), { path: bound })
+    await listen(newServer(text, undo, admits), { path: bound })
     if (gid !== null) await chown(bound, process.geteuid?.() ?? 0, gid)
     await chmod(bound, gid === null ? 0o600 : 0o660)
     await rename(bound, socket)
@@ -62,10 +66,13 @@ async function serveSocket(
   }
 }
 
-function newServer(text: () => string, undo: UndoStack): Server {
-  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) =>
-    answer(request, response, text),
-  )
+function newServer(text: () => string, undo: UndoStack, admits: Admits = async () => true): Server {
+  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (request, response) => {
+    admits(request.socket).then(
+      (admitted) => (admitted ? answer(request, response, text) : request.socket.destroy()),
+      () => request.socket.destroy(),
+    )
+  })
   server.maxConnections = MOST_CONNECTIONS
   undo.push('close the metrics', async () => {
     server.closeAllConnections()

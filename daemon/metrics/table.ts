@@ -96,6 +96,10 @@ const SHAPES = {
     'Share of the time since the last look that the event loop was busy.',
     'ratio',
   ),
+  puzzled_event_loop_delay_seconds: gauge(
+    'Longest time since the last look in which the event loop answered nobody.',
+    'seconds',
+  ),
   process_cpu_seconds: {
     type: 'counter',
     unit: 'seconds',

@@ -71,6 +71,17 @@ export function inlineBody(bytes: Buffer, limits: SpoolLimits): StoredBody {
   return { size: bytes.length, sha256, inline: bytes.toString('base64') }
 }
 
+/** The first bytes of a body that has a file. */
+export async function readStart(path: string, bytes: number): Promise<Buffer> {
+  const file = await open(path, 'r')
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), { position: 0 })
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
 async function startFile(path: string, before: readonly Uint8Array[]): Promise<FileHandle> {
   const file = await open(path, 'wx', 0o600)
   for (const chunk of before) await writeAll(file, chunk)

@@ -6,7 +6,7 @@ import type { QueuedRequestSummary } from '../contract/changeset.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { newRequestId } from '../lib/ids.ts'
-import { inlineBody, type SpoolLimits, spoolBody, syncDirectory } from './body-spool.ts'
+import { inlineBody, readStart, type SpoolLimits, spoolBody, syncDirectory } from './body-spool.ts'
 import { QueueLog } from './queue-log.ts'
 import {
   apply,
@@ -302,13 +302,7 @@ export class RequestQueue {
     if (body.file === undefined) return (await this.body(id)).subarray(0, limit)
     // Its file went with it; the record stays and is listed.
     if (state === 'dropped') return Buffer.alloc(0)
-    const file = await open(join(this.#directory, body.file), 'r')
-    try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(limit, body.size)), { position: 0 })
-      return buffer.subarray(0, bytesRead)
-    } finally {
-      await file.close()
-    }
+    return readStart(join(this.#directory, body.file), Math.min(limit, body.size))
   }
 
   /** The body's bytes, verified against the digest that was approved. */

@@ -47,6 +47,7 @@ async function offer(running: Program, command: boolean): Promise<SessionSocket>
   const offered: Offered = {
     session: running.session,
     owner: process.getuid?.() ?? 0,
+    admits: async () => true,
     report: (error) => {
       throw error
     },

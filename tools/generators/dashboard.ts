@@ -52,6 +52,7 @@ const PANELS: readonly Panel[] = [
     [
       ['CPU', 'rate(process_cpu_seconds_total[$__rate_interval])'],
       ['event loop busy', 'puzzled_event_loop_busy_ratio'],
+      ['event loop silent (s)', 'puzzled_event_loop_delay_seconds'],
     ],
   ],
 ]

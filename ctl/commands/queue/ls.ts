@@ -5,8 +5,7 @@ import { visibleLine } from '../../render/visible.ts'
 import type { VerbRun } from '../../verb.ts'
 
 export const run: VerbRun = async (context, [id = '']) => {
-  const engine = await context.engine()
-  const requests = await engine.queue(id)
+  const requests = await (await context.reader()).queue(id)
   if (context.json) {
     await context.print(jsonText(requests))
     return 0
