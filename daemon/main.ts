@@ -17,6 +17,7 @@ import { BusConnection, SYSTEM_BUS } from './lib/bus-connection.ts'
 import { CONFIG_PATH, type Config, METRICS_SOCKET, readConfig } from './lib/config.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
 import { KeyLock } from './lib/key-lock.ts'
+import { sealPrototypes } from './lib/seal.ts'
 import { SteadyFile } from './lib/steady-file.ts'
 import { serveMetrics } from './process-metrics.ts'
 
@@ -55,6 +56,8 @@ function say(text: string): number {
 
 async function serve(config: Config, path: string): Promise<void> {
   const opened = await openEngine(config, ROOT, true)
+  // Everything is loaded now, and nothing that was said to the daemon has been read.
+  sealPrototypes()
   const refusals = new RefusalLog((facts) => void opened.audit('denied', '', { ...facts }).catch(complain))
   const denied: Denied = (uid, what, why) => {
     opened.metrics.count('puzzled_refused_calls')

@@ -5,15 +5,20 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { packageRoot } from '../lib/assets.ts'
 
-it('an idle gate worker does not keep a program alive', async () => {
+it('an idle gate worker does not keep a program alive, and does not outlive it', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'puzzled-idle-'))
   const script = join(dir, 'idle.mjs')
-  // The pool's own way with a thread, as a program of its own: the end of the program is what is observed.
+  // The pool's own way with a worker, as a program of its own: the end of the program is what is observed.
   await writeFile(
     script,
-    `import { Worker } from 'node:worker_threads'
-     const worker = new Worker(process.argv[2], { workerData: { policies: [], memoryPages: 16 }, env: {}, stdout: true, stderr: true })
-     worker.on('message', (message) => { worker.unref(); console.log(message.kind) })`,
+    `import { spawn } from 'node:child_process'
+     const worker = spawn(process.execPath, [process.argv[2]], { detached: true, env: {}, stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
+     const channel = worker.stdio[3]
+     const start = Buffer.from('{"kind":"start","memoryPages":16,"policies":[]}')
+     const prefix = Buffer.alloc(8)
+     prefix.writeUInt32LE(start.length)
+     channel.write(Buffer.concat([prefix, start]))
+     channel.once('data', (said) => { worker.unref(); channel.unref(); console.log(worker.pid, said.subarray(8).toString()) })`,
   )
   const worker = join(packageRoot(), 'dist/workers/gate.js')
   const out = await new Promise<string>((resolve, reject) => {
@@ -22,5 +27,16 @@ it('an idle gate worker does not keep a program alive', async () => {
     )
   })
   await rm(dir, { recursive: true })
-  expect(out).toBe('ready\n')
+  const [, pid, said] = /^(\d+) (.*)\n$/.exec(out) ?? []
+  expect(said).toBe('{"kind":"ready"}')
+  await expect.poll(() => isThere(Number(pid)), { timeout: 10_000 }).toBe(false)
 })
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

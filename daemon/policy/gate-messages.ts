@@ -1,17 +1,10 @@
-import type { ContentScan } from './content-scan.ts'
 import type { PolicyVersion } from './verdict.ts'
-import type { CompiledModule } from './webassembly.ts'
 
-/** One policy as a worker gets it: compiled once in the daemon, shared with every worker. */
+/** One policy as the gate holds it: checked to be a module, compiled by whoever evaluates it. */
 export interface LoadedPolicy extends PolicyVersion {
-  module: CompiledModule
+  bytes: Uint8Array
   /** Default: the only one that the module has. */
   entrypoint?: string
-}
-
-export interface GateWorkerData {
-  policies: readonly LoadedPolicy[]
-  memoryPages: number
 }
 
 export interface ScanItem {
@@ -22,11 +15,28 @@ export interface ScanItem {
   old?: Uint8Array
 }
 
-export type GateRequest =
-  | { kind: 'evaluate'; id: number; input: ArrayBuffer }
-  | { kind: 'scan'; id: number; items: readonly ScanItem[] }
+/** The policies; their modules follow in the same order. */
+export interface StartMessage {
+  kind: 'start'
+  memoryPages: number
+  policies: readonly { name: string; entrypoint: string | null; bytes: number }[]
+}
 
-export type GateReply =
-  | { kind: 'ready' }
-  | { kind: 'evaluated'; id: number; results: readonly ({ output: unknown } | { failure: string })[] }
-  | { kind: 'scanned'; id: number; scans: readonly { change: number; scan: ContentScan }[] }
+/** The input document follows. */
+export interface EvaluateMessage {
+  kind: 'evaluate'
+  id: number
+}
+
+/** Of every item its path, its content and its old content follow; -1: there is none. */
+export interface ScanMessage {
+  kind: 'scan'
+  id: number
+  items: readonly { complete: boolean; path: number; content: number; old: number }[]
+}
+
+/** All policies together answer at most this much; the longest honest answer is a tenth of it. */
+export const MAX_REPLY_BYTES = 32 * 1024 * 1024
+
+/** From the daemon to a worker. What comes back is in `gate-replies.ts`. */
+export type GateMessage = StartMessage | EvaluateMessage | ScanMessage

@@ -12,13 +12,13 @@ afterEach(() => pool?.close())
 
 const input = (): ArrayBuffer => new TextEncoder().encode(EMPTY_INPUT).buffer as ArrayBuffer
 
-it('ends its threads when nothing was asked for a while, and starts one for the next', async () => {
+it('ends its workers when nothing was asked for a while, and starts one for the next', async () => {
   const policies = await loadPolicies(await policySources({ directory: '/nonexistent' }))
   pool = await GatePool.start(policies, { ...POOL_LIMITS, idleMs: 20 })
-  expect(pool.threads).toBe(1)
+  expect(pool.workers).toHaveLength(1)
   for (let round = 0; round < 2; round++) {
     expect(await pool.evaluate(input())).toMatchObject([{ output: expect.anything() }])
-    await expect.poll(() => pool?.threads, { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => pool?.workers, { timeout: 10_000 }).toEqual([])
   }
   // As many as like may ask at once meanwhile.
   expect((await Promise.all([1, 2, 3].map(() => pool?.evaluate(input())))).length).toBe(3)
@@ -26,8 +26,8 @@ it('ends its threads when nothing was asked for a while, and starts one for the 
 
 it.each([
   ['waits behind no slow policy of somebody else', 2, 'answered'],
-  // The control: with one thread for all, it does.
-  ['would wait for it with one thread', 1, 'waits'],
+  // The control: with one worker for all, it does.
+  ['would wait for it with one worker', 1, 'waits'],
 ])('an evaluation %s', async (_what, most, expected) => {
   const dir = mkdtempSync(join(tmpdir(), 'puzzled-pool-'))
   const file = join(dir, 'loop.wasm')
@@ -36,21 +36,21 @@ it.each([
   rmSync(dir, { recursive: true })
   pool = await GatePool.start(policies, { ...POOL_LIMITS, most, growMs: 10, timeoutMs: 60_000 })
   const slow = Array.from({ length: 5 }, () => pool?.evaluate(input(), 'slow').catch(() => undefined))
-  // Looking at contents asks no policy, so it ends where it gets a thread.
+  // Looking at contents asks no policy, so it ends where it gets a worker.
   const other = pool.scan([], 'other').then(
     () => 'answered',
     () => 'refused',
   )
   const patience = new Promise((resolve) => setTimeout(resolve, most === 1 ? 500 : 60_000, 'waits').unref())
   expect(await Promise.race([other, patience])).toBe(expected)
-  expect(pool.threads).toBe(most)
+  expect(pool.workers).toHaveLength(most)
   await pool.close()
   await Promise.all(slow)
 })
 
-it('has no more threads than it must: short evaluations share one', async () => {
+it('has no more workers than it must: short evaluations share one', async () => {
   const policies = await loadPolicies(await policySources({ directory: '/nonexistent' }))
   pool = await GatePool.start(policies, { ...POOL_LIMITS, growMs: 60_000 })
   await Promise.all(Array.from({ length: 20 }, (_, n) => pool?.evaluate(input(), String(n))))
-  expect(pool.threads).toBe(1)
+  expect(pool.workers).toHaveLength(1)
 })

@@ -1,19 +1,29 @@
-import { Worker } from 'node:worker_threads'
 import { workerPath } from '../lib/assets.ts'
+import { WorkerProcess } from '../lib/worker-process.ts'
 import type { ContentScan } from './content-scan.ts'
-import type { GateReply, GateRequest, GateWorkerData, LoadedPolicy, ScanItem } from './gate-messages.ts'
+import {
+  type EvaluateMessage,
+  type LoadedPolicy,
+  MAX_REPLY_BYTES,
+  type ScanItem,
+  type ScanMessage,
+  type StartMessage,
+} from './gate-messages.ts'
+import { type GateReply, type Question, type RawResult, readReply } from './gate-replies.ts'
 import { PAGE_BYTES } from './webassembly.ts'
 
+export type { RawResult } from './gate-replies.ts'
+
 export interface PoolLimits {
-  /** Threads that are there from the beginning. */
+  /** Workers that are there from the beginning. */
   workers: number
-  /** Threads while evaluations wait behind slow ones; all but one for the same owner. */
+  /** Workers while evaluations wait behind slow ones; all but one for the same owner. */
   most: number
-  /** How long one waits before another thread is started for it. */
+  /** How long one waits before another worker is started for it. */
   growMs: number
-  /** A thread holds some 40 MB: after so long without work it is ended, and started again for the next. */
+  /** A worker holds some 60 MB: after so long without work it is ended, and started again for the next. */
   idleMs: number
-  /** For one evaluation or one batch of contents; the thread is ended when it is late. */
+  /** For one evaluation or one batch of contents; the worker is ended when it is late. */
   timeoutMs: number
   /** Maximum of a policy's WebAssembly memory. */
   memoryBytes: number
@@ -34,36 +44,35 @@ export const POOL_LIMITS: PoolLimits = {
   queue: 256,
 }
 
-/** On a busy machine a thread takes seconds to be there; what it does is judged by its own limit. */
+/** On a busy machine a process takes seconds to be there; what it does is judged by its own limit. */
 const STARTUP_MS = 20_000
 
-type Answer = Exclude<GateReply, { kind: 'ready' }>
+type Answer = Exclude<GateReply, { kind: 'ready' | 'unfit' }>
 
 interface Job {
   /** Whoever asks for much waits behind who asks for little. */
   owner: string
-  request: GateRequest
-  transfer: readonly ArrayBuffer[]
+  question: Exclude<Question, { kind: 'start' }>
+  message: EvaluateMessage | ScanMessage
+  body: readonly Uint8Array[]
   resolve: (reply: Answer) => void
   reject: (error: Error) => void
 }
 
 interface Slot {
-  worker: Worker
+  worker: WorkerProcess
   job: Job | null
   timer: NodeJS.Timeout | null
   state: 'starting' | 'ready' | 'ending'
 }
 
-/** What a policy answered, or why it did not. */
-export type RawResult = { output: unknown } | { failure: string }
-
 /**
- * Warm threads that hold one set of policies. A thread that is late, traps out of its heap or dies is replaced, and
- * the job it had is a failure: it is never tried again on another thread, because what killed one would kill the next.
+ * Warm processes without rights (`gate.worker.ts`) that hold one set of policies. A worker that is late, traps out of
+ * its heap, says what nobody asked it or dies is replaced, and the job it had is a failure: it is never tried again with
+ * another one, because what killed one would kill the next.
  *
  * One owner's slow evaluations hold up that owner only: where somebody waits for longer than a moment there are more
- * threads, the last of which is for others, and a thread that is free goes to who has the fewest.
+ * workers, the last of which is for others, and a worker that is free goes to who has the fewest.
  */
 export class GatePool {
   readonly #policies: readonly LoadedPolicy[]
@@ -72,19 +81,27 @@ export class GatePool {
   readonly #waiting: Job[] = []
   #nextId = 1
   #closed = false
-  /** Threads that died before they were ready, in a row: a set that cannot start is not started for ever. */
+  /** Workers that died before they were ready, in a row: a set that cannot start is not started for ever. */
   #stillborn = 0
   #idle: NodeJS.Timeout | null = null
   #grow: NodeJS.Timeout | null = null
+  #whenEmpty: () => void = () => undefined
 
-  private constructor(policies: readonly LoadedPolicy[], limits: PoolLimits) {
+  readonly #file: string
+
+  private constructor(policies: readonly LoadedPolicy[], limits: PoolLimits, file: string) {
     this.#policies = policies
     this.#limits = limits
+    this.#file = file
   }
 
-  /** Resolves when every thread has instantiated every policy; otherwise nothing is left running. */
-  static async start(policies: readonly LoadedPolicy[], limits: PoolLimits): Promise<GatePool> {
-    const pool = new GatePool(policies, limits)
+  /** Resolves when every worker has instantiated every policy; otherwise nothing is left running. */
+  static async start(
+    policies: readonly LoadedPolicy[],
+    limits: PoolLimits,
+    file = workerPath('gate'),
+  ): Promise<GatePool> {
+    const pool = new GatePool(policies, limits, file)
     try {
       await Promise.all(Array.from({ length: limits.workers }, () => pool.#spawn()))
     } catch (error) {
@@ -94,17 +111,17 @@ export class GatePool {
     return pool
   }
 
-  get threads(): number {
-    return this.#slots.size
+  /** Process numbers of the workers that there are. */
+  get workers(): readonly number[] {
+    return [...this.#slots].flatMap(({ worker }) => worker.pid ?? [])
   }
 
-  /** One result per policy, in order. Rejects when no thread came to an end with it. */
+  /** One result per policy, in order. Rejects when no worker came to an end with it. */
   async evaluate(input: ArrayBuffer, owner = ''): Promise<readonly RawResult[]> {
     const id = this.#nextId++
-    const reply = await this.#submit(owner, { kind: 'evaluate', id, input }, [input])
-    if (reply.kind !== 'evaluated' || reply.id !== id || reply.results.length !== this.#policies.length)
-      throw new Error('the policy worker answered something else')
-    return reply.results
+    const question = { kind: 'evaluate' as const, id, answers: this.#policies.length }
+    const reply = await this.#submit(owner, question, { kind: 'evaluate', id }, [new Uint8Array(input)])
+    return reply.kind === 'evaluated' ? reply.results : []
   }
 
   async scan(
@@ -112,10 +129,22 @@ export class GatePool {
     owner = '',
   ): Promise<readonly { change: number; scan: ContentScan }[]> {
     const id = this.#nextId++
-    const reply = await this.#submit(owner, { kind: 'scan', id, items }, [])
-    if (reply.kind !== 'scanned' || reply.id !== id)
-      throw new Error('the policy worker answered something else')
-    return reply.scans
+    const message: ScanMessage = {
+      ...{ kind: 'scan', id },
+      items: items.map(({ complete, path, content, old }) => ({
+        ...{ complete, path: path.byteLength, content: content.byteLength },
+        old: old?.byteLength ?? -1,
+      })),
+    }
+    const body = items.flatMap(({ path, content, old }) =>
+      old === undefined ? [path, content] : [path, content, old],
+    )
+    const reply = await this.#submit(owner, { kind: 'scan', id, answers: items.length }, message, body)
+    const scans = reply.kind === 'scanned' ? reply.scans : []
+    return scans.flatMap((scan, at) => {
+      const item = items[at]
+      return item === undefined ? [] : [{ change: item.change, scan }]
+    })
   }
 
   async close(): Promise<void> {
@@ -123,17 +152,30 @@ export class GatePool {
     this.#rest(false)
     this.#growLater(false)
     for (const job of this.#waiting.splice(0)) job.reject(new Error('the policies were unloaded'))
-    await Promise.all([...this.#slots].map(({ worker }) => worker.terminate()))
+    this.#endWorkers()
+    await new Promise<void>((resolve) => {
+      this.#whenEmpty = resolve
+      this.#checkEmpty()
+    })
   }
 
-  #submit(owner: string, request: GateRequest, transfer: readonly ArrayBuffer[]): Promise<Answer> {
+  #checkEmpty(): void {
+    if (this.#slots.size === 0) this.#whenEmpty()
+  }
+
+  #submit(
+    owner: string,
+    question: Job['question'],
+    message: Job['message'],
+    body: readonly Uint8Array[],
+  ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#closed) reject(new Error('the policies were unloaded'))
       else if (this.#waiting.length >= this.#limits.queue)
         reject(new Error('too many evaluations are waiting'))
       else {
         this.#rest(false)
-        this.#waiting.push({ owner, request, transfer, resolve, reject })
+        this.#waiting.push({ owner, question, message, body, resolve, reject })
         this.#replenish()
         this.#dispatch()
       }
@@ -148,25 +190,25 @@ export class GatePool {
       slot.job = job
       slot.worker.ref()
       slot.timer = setTimeout(() => this.#late(slot), this.#limits.timeoutMs)
-      slot.worker.postMessage(job.request, [...job.transfer])
+      slot.worker.send(job.message, job.body)
     }
     this.#growLater(this.#waiting.length > 0 && this.#slots.size < this.#limits.most)
   }
 
-  /** Of those who have the fewest threads, who has waited longest. */
+  /** Of those who have the fewest workers, who has waited longest. */
   #next(): Job | undefined {
     const held = (owner: string): number => [...this.#slots].filter(({ job }) => job?.owner === owner).length
     const share = Math.max(1, this.#limits.most - 1)
-    let best: { job: Job; threads: number } | undefined
+    let best: { job: Job; workers: number } | undefined
     for (const job of this.#waiting) {
-      const threads = held(job.owner)
-      if (threads < share && (best === undefined || threads < best.threads)) best = { job, threads }
+      const workers = held(job.owner)
+      if (workers < share && (best === undefined || workers < best.workers)) best = { job, workers }
     }
     if (best !== undefined) this.#waiting.splice(this.#waiting.indexOf(best.job), 1)
     return best?.job
   }
 
-  /** Most evaluations take milliseconds: a thread of some 50 MB is started only for who waits longer. */
+  /** Most evaluations take milliseconds: a worker of some 60 MB is started only for who waits longer. */
   #growLater(wanted: boolean): void {
     if (!wanted || this.#closed) {
       if (this.#grow !== null) clearTimeout(this.#grow)
@@ -176,7 +218,7 @@ export class GatePool {
     this.#grow ??= setTimeout(() => {
       this.#grow = null
       if (this.#waiting.length === 0 || this.#slots.size >= this.#limits.most) return
-      // What is wrong with a thread that does not start is told to who waits, as for the first one.
+      // What is wrong with a worker that does not start is told to who waits, as for the first one.
       this.#spawn().catch(() => undefined)
       this.#growLater(true)
     }, this.#limits.growMs)
@@ -184,9 +226,8 @@ export class GatePool {
 
   #late(slot: Slot): void {
     this.#fail(slot, new Error(`no result within ${this.#limits.timeoutMs} ms`))
-    // `terminate` stops the thread even inside an endless loop of WebAssembly; `exit` follows.
     slot.state = 'ending'
-    void slot.worker.terminate()
+    slot.worker.kill()
   }
 
   #fail(slot: Slot, error: Error): void {
@@ -202,23 +243,23 @@ export class GatePool {
     const { job } = slot
     slot.timer = null
     slot.job = null
-    // An idle thread must not keep a short-lived program alive.
+    // An idle worker must not keep a short-lived program alive.
     slot.worker.unref()
     job?.resolve(reply)
     this.#dispatch()
     this.#rest([...this.#slots].every(({ job }) => job === null))
   }
 
-  /** Counts down to the end of all threads, or stops counting. */
+  /** Counts down to the end of all workers, or stops counting. */
   #rest(idle: boolean): void {
     if (this.#idle !== null) clearTimeout(this.#idle)
-    this.#idle = idle ? setTimeout(() => this.#endThreads(), this.#limits.idleMs).unref() : null
+    this.#idle = idle ? setTimeout(() => this.#endWorkers(), this.#limits.idleMs).unref() : null
   }
 
-  #endThreads(): void {
+  #endWorkers(): void {
     for (const slot of this.#slots) {
       slot.state = 'ending'
-      void slot.worker.terminate()
+      slot.worker.kill()
     }
   }
 
@@ -231,45 +272,64 @@ export class GatePool {
   }
 
   #spawn(): Promise<void> {
-    const data: GateWorkerData = {
-      policies: this.#policies,
-      memoryPages: Math.floor(this.#limits.memoryBytes / PAGE_BYTES),
-    }
-    const worker = new Worker(workerPath('gate'), {
-      workerData: data,
-      // What a policy prints is not for the daemon's own output, and its environment is nobody's business.
-      env: {},
-      stdout: true,
-      stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#limits.heapBytes / 2 ** 20) },
-    })
-    // Both streams stay unread: reading them would keep the whole program alive. The worker writes nothing to them.
-    const slot: Slot = { worker, job: null, timer: null, state: 'starting' }
-    this.#slots.add(slot)
     return new Promise((resolve, reject) => {
-      const startup = setTimeout(() => void worker.terminate(), Math.max(this.#limits.timeoutMs, STARTUP_MS))
-      let cause = new Error('the policy worker ended before it was ready')
-      worker.on('message', (message: GateReply) => {
-        if (message.kind !== 'ready') return this.#answer(slot, message)
+      let cause: Error | undefined
+      const slot: Slot = { worker: this.#start(hear, ended), job: null, timer: null, state: 'starting' }
+      const pool = this
+      this.#slots.add(slot)
+      const startup = setTimeout(() => slot.worker.kill(), Math.max(this.#limits.timeoutMs, STARTUP_MS))
+      slot.worker.send(...startMessage(this.#policies, this.#limits))
+
+      function hear(text: string): void {
+        const reply = readReply(
+          text,
+          slot.state === 'starting' ? { kind: 'start' } : (slot.job?.question ?? null),
+        )
+        if (reply.kind === 'unfit') cause = new Error(reply.reason)
+        else if (reply.kind !== 'ready') pool.#answer(slot, reply)
+        else {
+          clearTimeout(startup)
+          slot.state = 'ready'
+          pool.#stillborn = 0
+          slot.worker.unref()
+          resolve()
+          pool.#dispatch()
+        }
+      }
+
+      function ended(reason: string): void {
         clearTimeout(startup)
-        slot.state = 'ready'
-        this.#stillborn = 0
-        worker.unref()
-        resolve()
-        this.#dispatch()
-      })
-      worker.on('error', (error: unknown) => {
-        cause = error instanceof Error ? error : new Error(String(error))
-        this.#fail(slot, cause)
-      })
-      worker.on('exit', (code) => {
-        clearTimeout(startup)
-        this.#slots.delete(slot)
-        this.#fail(slot, new Error(`the policy worker ended with ${code}`))
-        if (slot.state === 'starting') this.#stillborn++
-        reject(cause)
-        if (!this.#closed && this.#stillborn < 3 && this.#waiting.length > 0) this.#replenish()
-      })
+        const error = cause ?? new Error(`the policy worker: ${reason}`)
+        if (slot.state === 'starting') pool.#stillborn++
+        reject(error)
+        pool.#remove(slot, error)
+      }
     })
   }
+
+  #start(message: (text: string) => void, ended: (reason: string) => void): WorkerProcess {
+    return new WorkerProcess({
+      ...{ file: this.#file, heapBytes: this.#limits.heapBytes, messageBytes: MAX_REPLY_BYTES },
+      ...{ message, ended },
+    })
+  }
+
+  #remove(slot: Slot, error: Error): void {
+    this.#slots.delete(slot)
+    this.#fail(slot, error)
+    if (!this.#closed && this.#stillborn < 3 && this.#waiting.length > 0) this.#replenish()
+    this.#checkEmpty()
+  }
+}
+
+function startMessage(policies: readonly LoadedPolicy[], limits: PoolLimits): [StartMessage, Uint8Array[]] {
+  const message: StartMessage = {
+    kind: 'start',
+    memoryPages: Math.floor(limits.memoryBytes / PAGE_BYTES),
+    policies: policies.map(({ name, entrypoint = null, bytes }) => ({
+      ...{ name, entrypoint },
+      bytes: bytes.byteLength,
+    })),
+  }
+  return [message, policies.map(({ bytes }) => bytes)]
 }

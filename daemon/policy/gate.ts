@@ -51,7 +51,7 @@ interface LoadedSet {
 const SLICE = 500
 
 /**
- * Judges changesets. Evaluation happens in worker threads under limits of time and memory; whatever goes wrong, in
+ * Judges changesets. Evaluation happens in processes without rights, under limits of time and memory; whatever goes wrong, in
  * any way, is a verdict of `deny` that says what went wrong. `evaluate` does not throw.
  */
 export class PolicyGate {

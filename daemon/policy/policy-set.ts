@@ -4,7 +4,6 @@ import { basename, join } from 'node:path'
 import { packageRoot } from '../lib/assets.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
 import type { LoadedPolicy } from './gate-messages.ts'
-import { engine } from './webassembly.ts'
 
 export interface PolicySource {
   name: string
@@ -47,7 +46,7 @@ export async function policySources(
   return sources
 }
 
-/** Reads, checks and compiles every source, or none. */
+/** Reads and checks every source, or none. Whether it is a policy is found out by the worker that is to run it. */
 export const loadPolicies = (sources: readonly PolicySource[]): Promise<LoadedPolicy[]> =>
   Promise.all(sources.map(loadPolicy))
 
@@ -56,12 +55,7 @@ async function loadPolicy({ name, file, sha256, entrypoint }: PolicySource): Pro
   const digest = createHash('sha256').update(bytes).digest('hex')
   if (sha256 !== undefined && digest !== sha256)
     throw new PuzzledError('policy-invalid', `${file}: found SHA-256 ${digest}, expected ${sha256}`)
-  try {
-    const module = await engine.compile(bytes)
-    return { name, sha256: digest, module, ...(entrypoint === undefined ? {} : { entrypoint }) }
-  } catch (error) {
-    throw new PuzzledError('policy-invalid', `${file}: no WebAssembly: ${String(error)}`, { cause: error })
-  }
+  return { name, sha256: digest, bytes, ...(entrypoint === undefined ? {} : { entrypoint }) }
 }
 
 /** The version of a whole set: what an approval is bound to. */

@@ -1,12 +1,6 @@
 /** The few things that we need of the engine's `WebAssembly`, which the library of types for Node does not declare. */
-export interface CompiledModule {
-  readonly [Symbol.toStringTag]: string
-}
-
 interface Engine {
-  /** Compiles on another thread; rejects with a `CompileError`. */
-  compile(bytes: Uint8Array): Promise<CompiledModule>
-  Module: { exports(module: CompiledModule): { name: string; kind: string }[] }
+  Module: new (bytes: Uint8Array) => object
 }
 
 export const engine = (globalThis as unknown as { WebAssembly: Engine }).WebAssembly

@@ -10,6 +10,7 @@ import {
   PROGRAMS,
   type SeccompProgram,
 } from './seccomp-calls.ts'
+import { workerSource } from './worker-calls.ts'
 
 export type Architecture = 'x64' | 'arm64'
 
@@ -135,5 +136,5 @@ export function allSources(architecture: Architecture): readonly FilterSource[] 
     [false, true].map((sealMemfds) => ({ program, architecture, sealMemfds })),
   )
   const byName = new Map(options.flatMap(seccompSources).map((source) => [source.name, source]))
-  return [...byName.values(), execNotifySource(architecture)]
+  return [...byName.values(), execNotifySource(architecture), workerSource(syscallTable(architecture))]
 }

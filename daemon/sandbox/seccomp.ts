@@ -2,7 +2,14 @@ import { compileFilter } from '../kernel/seccomp.ts'
 import type { FilterSource } from '../kernel/seccomp-filter.ts'
 import { COMPILED_X64 } from './seccomp-compiled.ts'
 import type { SeccompFilter } from './seccomp-plan.ts'
-import { type Architecture, execNotifySource, type SeccompOptions, seccompSources } from './seccomp-rules.ts'
+import {
+  type Architecture,
+  execNotifySource,
+  type SeccompOptions,
+  seccompSources,
+  syscallTable,
+} from './seccomp-rules.ts'
+import { workerSource } from './worker-calls.ts'
 
 const ready = new Map<string, Uint8Array>()
 const filters = new Map<string, readonly SeccompFilter[]>()
@@ -29,6 +36,10 @@ export function execNotifyFilter(architecture: Architecture): SeccompFilter {
   const source = execNotifySource(architecture)
   return { name: source.name, bpf: bytesOf(source, architecture), listener: true }
 }
+
+/** For a process of our own that reads what agents wrote. */
+export const workerFilter = (architecture: Architecture): Uint8Array =>
+  bytesOf(workerSource(syscallTable(architecture)), architecture)
 
 function bytesOf(source: FilterSource, architecture: Architecture): Uint8Array {
   const key = `${architecture} ${source.name}`

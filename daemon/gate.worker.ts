@@ -1,0 +1,6 @@
+import { confineProcess } from './kernel/confine.ts'
+import { serveGate } from './policy/gate-serve.ts'
+import { workerFilter } from './sandbox/seccomp.ts'
+
+/** What judges an agent's files runs without any right to files, sockets or processes. */
+void serveGate(() => confineProcess(workerFilter(process.arch === 'arm64' ? 'arm64' : 'x64')))
