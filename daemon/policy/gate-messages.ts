@@ -2,6 +2,8 @@ import type { PolicyVersion } from './verdict.ts'
 
 /** One policy as the gate holds it: checked to be a module, compiled by whoever evaluates it. */
 export interface LoadedPolicy extends PolicyVersion {
+  /** Where it came from, for people. */
+  file: string
   bytes: Uint8Array
   /** Default: the only one that the module has. */
   entrypoint?: string
@@ -19,7 +21,7 @@ export interface ScanItem {
 export interface StartMessage {
   kind: 'start'
   memoryPages: number
-  policies: readonly { name: string; entrypoint: string | null; bytes: number }[]
+  policies: readonly { name: string; file: string; entrypoint: string | null; bytes: number }[]
 }
 
 /** The input document follows. */

@@ -326,8 +326,8 @@ function startMessage(policies: readonly LoadedPolicy[], limits: PoolLimits): [S
   const message: StartMessage = {
     kind: 'start',
     memoryPages: Math.floor(limits.memoryBytes / PAGE_BYTES),
-    policies: policies.map(({ name, entrypoint = null, bytes }) => ({
-      ...{ name, entrypoint },
+    policies: policies.map(({ name, file, entrypoint = null, bytes }) => ({
+      ...{ name, file, entrypoint },
       bytes: bytes.byteLength,
     })),
   }

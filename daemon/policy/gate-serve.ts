@@ -41,7 +41,10 @@ export async function serveGate(confine: () => void): Promise<void> {
     world = await begin(first.header as StartMessage, first.body)
     confine()
   } catch (error) {
-    send({ kind: 'unfit', reason: describe(error).slice(0, MESSAGE_LENGTH) })
+    send({
+      kind: 'unfit',
+      reason: (error instanceof Error ? error.message : describe(error)).slice(0, MESSAGE_LENGTH),
+    })
     return
   }
   send({ kind: 'ready' })
@@ -56,8 +59,8 @@ export async function serveGate(confine: () => void): Promise<void> {
 /** A policy that cannot be instantiated must be found out before it is needed. */
 async function begin({ policies, memoryPages }: StartMessage, body: Buffer) {
   let at = 0
-  const loaded = policies.map(({ name, entrypoint, bytes }): Policy => {
-    const module = compile(name, body.subarray(at, at + bytes))
+  const loaded = policies.map(({ name, file, entrypoint, bytes }): Policy => {
+    const module = compile(file, body.subarray(at, at + bytes))
     at += bytes
     return { name, entrypoint, module, instance: null }
   })
@@ -65,11 +68,11 @@ async function begin({ policies, memoryPages }: StartMessage, body: Buffer) {
   return { policies: loaded, memoryPages }
 }
 
-function compile(name: string, bytes: Uint8Array): object {
+function compile(file: string, bytes: Uint8Array): object {
   try {
     return new engine.Module(bytes)
   } catch (error) {
-    throw new Error(`policy "${name}" is no WebAssembly: ${describe(error)}`)
+    throw new Error(`${file}: no WebAssembly: ${describe(error)}`)
   }
 }
 

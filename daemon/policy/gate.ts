@@ -170,9 +170,8 @@ export class PolicyGate {
     const policies = await loadPolicies(await this.#options.sources())
     if (policies.length === 0) throw new PuzzledError('policy-invalid', 'No policy is installed')
     const pool = await GatePool.start(policies, this.#limits).catch((error: unknown) => {
-      throw new PuzzledError('policy-invalid', `Cannot load the policies: ${describe(error)}`, {
-        cause: error,
-      })
+      // What the worker said is all that is known: a cause would say it twice.
+      throw new PuzzledError('policy-invalid', `Cannot load the policies: ${describe(error)}`)
     })
     try {
       await tryOut(policies, pool)

@@ -55,7 +55,7 @@ async function loadPolicy({ name, file, sha256, entrypoint }: PolicySource): Pro
   const digest = createHash('sha256').update(bytes).digest('hex')
   if (sha256 !== undefined && digest !== sha256)
     throw new PuzzledError('policy-invalid', `${file}: found SHA-256 ${digest}, expected ${sha256}`)
-  return { name, sha256: digest, bytes, ...(entrypoint === undefined ? {} : { entrypoint }) }
+  return { name, file, sha256: digest, bytes, ...(entrypoint === undefined ? {} : { entrypoint }) }
 }
 
 /** The version of a whole set: what an approval is bound to. */
