@@ -101,10 +101,13 @@ async function runAgain(
   record: BranchRecord,
   request: CommandRequest,
 ): Promise<CommandSession> {
+  const begun = performance.now()
   const again = { command: request.command, cwd: request.cwd ?? record.cwd }
   const { agent, exited } = await startAgent(ports, running, record, { ...request, again })
   if (request.timeout !== null) {
-    const timer = setTimeout(() => void agent.kill('timeout'), request.timeout * 1000)
+    // Since the call, as for a command that joins: what the start took is part of it.
+    const left = Math.max(0, request.timeout * 1000 - (performance.now() - begun))
+    const timer = setTimeout(() => void agent.kill('timeout'), left)
     const stop = (): void => clearTimeout(timer)
     exited.then(stop, stop)
   }

@@ -139,6 +139,14 @@ export function privateMemoryOf(path: string): number {
   return pages.reduce((sum, count) => sum + count, 0) * PAGE_BYTES
 }
 
+/** The most that one of the processes has held in memory at any time; 0 when all are gone. */
+export function peakMemoryOf(path: string): number {
+  const peaks = processesOf(path).map((pid) =>
+    Number(/^VmHWM:\s+(\d+) kB$/m.exec(read('/proc', `${pid}/status`))?.[1] ?? 0),
+  )
+  return Math.max(0, ...peaks) * 1024
+}
+
 export interface Pressure {
   /** Share of time in which at least one process waited, over 10 seconds, in percent. */
   readonly some10: number

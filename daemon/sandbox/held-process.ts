@@ -6,6 +6,7 @@ import {
   cgroupUsage,
   freezeCgroup,
   killCgroup,
+  peakMemoryOf,
   processesOf,
   removeCgroup,
   thawCgroup,
@@ -61,6 +62,8 @@ export class HeldProcess {
   readonly #onCollected: () => void
   /** Why the daemon ended it, when it did. */
   #reason: AgentExit['cause'] | undefined
+  /** What was seen of its memory before it was killed. */
+  #peakBytes = 0
   #collected = false
 
   constructor(started: StartedProcess) {
@@ -106,6 +109,7 @@ export class HeldProcess {
   /** Everything at once, frozen or not. What the kernel could not end in time is in the answer. */
   async kill(reason: AgentExit['cause']): Promise<KillResult> {
     this.#reason ??= reason
+    if (!this.#collected) this.#peakBytes = Math.max(this.#peakBytes, peakMemoryOf(this.cgroup))
     const result = await killCgroup(this.cgroup)
     if (result.survivors === 0) await this.exited
     return result
@@ -115,7 +119,7 @@ export class HeldProcess {
   endAfter(milliseconds: number): void {
     const timer = new AbortController()
     void this.exited.then(() => timer.abort())
-    delay(milliseconds, undefined, { signal: timer.signal, ref: false }).then(
+    delay(Math.max(0, milliseconds), undefined, { signal: timer.signal, ref: false }).then(
       () => this.kill('timeout'),
       () => undefined,
     )
@@ -163,7 +167,8 @@ export class HeldProcess {
       endedAt: new Date().toISOString(),
       cpuUserMs: Math.round((usage.cpuUserMicros || process.userMicros) / 1000),
       cpuSystemMs: Math.round((usage.cpuSystemMicros || process.systemMicros) / 1000),
-      maxRssBytes: Math.max(usage.memoryPeakBytes ?? 0, end?.maxRssBytes ?? 0, process.maxRssKiB * 1024),
+      // Not what the kernel says of init itself: that has in it what the daemon held when init was cloned out of it.
+      maxRssBytes: Math.max(usage.memoryPeakBytes ?? 0, end?.maxRssBytes ?? 0, this.#peakBytes),
     }
   }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { AgentExit, Grant } from '../contract/branch.ts'
-import type { BudgetKind } from '../contract/profile.ts'
+import { type BudgetKind, SMALLEST_MEMORY } from '../contract/profile.ts'
 import { cgroupUsage, type Pressure, pressureOf, privateMemoryOf } from '../kernel/cgroup.ts'
 import { type CgroupLimits, limitCgroup } from '../kernel/cgroup-limits.ts'
 import { PuzzledError } from '../lib/errors.ts'
@@ -23,7 +23,7 @@ export interface ExecRequest {
   readonly stdio: StdioRequest
   /** Of this command alone; those of the branch hold as well. */
   readonly limits?: CgroupLimits
-  /** After it the command and all of its processes are killed, and its exit says `timeout`. */
+  /** Since the call; after it the command and all of its processes are killed, and its exit says `timeout`. */
   readonly timeoutMillis?: number
 }
 
@@ -36,6 +36,18 @@ interface RunningParts {
   readonly execGate: ExecGate | null
   readonly layers: readonly OverlayLayers[]
   readonly observe: OutputObserver
+}
+
+/** A start that the kernel ends for want of memory looks like a program that crashed. */
+function refuseLowMemory({ memoryBytes }: CgroupLimits = {}): void {
+  if (memoryBytes !== undefined && memoryBytes < SMALLEST_MEMORY)
+    throw new PuzzledError(
+      'usage',
+      `A memory limit of ${memoryBytes} bytes is less than a command needs to start`,
+      {
+        hint: `Give it at least ${SMALLEST_MEMORY / 1024 ** 2} MiB.`,
+      },
+    )
 }
 
 /** A branch whose agent runs: the agent itself, readers of its output, and commands that join it. */
@@ -127,7 +139,10 @@ export class RunningBranch {
    */
   async exec(request: ExecRequest): Promise<HeldProcess> {
     const { world, process, cgroup, terminals, layers } = this.#parts
+    const { timeoutMillis } = request
+    const limit = timeoutMillis === undefined ? {} : { deadline: performance.now() + timeoutMillis }
     checkCommand(request.argv, request.environment)
+    refuseLowMemory(request.limits)
     checkDirectory(request.cwd, layers)
     if (this.#ended) throw new PuzzledError('wrong-state', 'The agent of this branch has ended')
     const own = join(cgroup, `exec-${++this.#commands}`)
@@ -144,6 +159,7 @@ export class RunningBranch {
           command: request.argv[0] ?? '',
           execGate: this.#parts.execGate,
           onCollected: () => undefined,
+          ...limit,
           plan: (descriptors, terminal, socket) =>
             joinPlan({
               ...world,
@@ -160,7 +176,6 @@ export class RunningBranch {
         undo,
       )
       undo.keep()
-      if (request.timeoutMillis !== undefined) held.endAfter(request.timeoutMillis)
       return held
     } catch (error) {
       throw await undo.unwindAfter(error)

@@ -30,6 +30,8 @@ export interface ProcessRequest {
   /** Counts the programs that the process starts, where the profile limits them. */
   readonly execGate: ExecGate | null
   readonly onCollected: () => void
+  /** Of `performance.now()`: it is killed then, also when its first program does not run yet. */
+  readonly deadline?: number
   readonly observe?: OutputObserver
 }
 
@@ -75,6 +77,7 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
     onCollected: request.onCollected,
   })
   undo.push('end the process', () => process.abandon())
+  if (request.deadline !== undefined) process.endAfter(request.deadline - performance.now())
   const first = await process.started
   if (first !== 'gone' && 'errnoName' in first) throw commandError(request.command, first.errnoName)
   return process

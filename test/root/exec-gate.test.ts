@@ -45,13 +45,28 @@ describe('the exec budget', () => {
     if (agent.output !== undefined) await once(agent.output, 'data')
     const request = { cwd: branch.base, environment: {}, stdio: { kind: 'pipes' } } as const
     expect((await effectOf(await agent.exec({ ...request, argv: ['/bin/true'] }))).code).toBe(0)
-    const held = agent.exec({ ...request, argv: ['/bin/true'], timeoutMillis: 100 })
+    const held = agent.exec({ ...request, argv: ['/bin/true'] })
     while ((agent.readings().exec ?? 0) < 3) await new Promise((resolve) => setTimeout(resolve, 5))
     expect(await agent.signal('KILL')).toMatchObject({ survivors: 0 })
     const late = await held
     late.output?.resume()
     late.errors?.resume()
     expect(await late.exited).toMatchObject({ signal: 'SIGKILL' })
+    await agent.exited
+  })
+
+  check('the time limit of a joined command begins with the call, not with its first program', async () => {
+    const agent = await start(2, 'echo ready; while read line; do :; done')
+    if (agent.output !== undefined) await once(agent.output, 'data')
+    const request = { cwd: branch.base, environment: {}, stdio: { kind: 'pipes' } } as const
+    expect((await effectOf(await agent.exec({ ...request, argv: ['/bin/true'] }))).code).toBe(0)
+    // Its first program is held: without the limit this waits for an extension that never comes.
+    const late = await agent.exec({ ...request, argv: ['/bin/true'], timeoutMillis: 300 })
+    late.output?.resume()
+    late.errors?.resume()
+    expect(await late.exited).toMatchObject({ signal: 'SIGKILL', cause: 'timeout' })
+    expect(agent.readings().pids).toBeGreaterThan(0)
+    await agent.signal('KILL')
     await agent.exited
   })
 

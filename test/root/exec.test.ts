@@ -62,6 +62,32 @@ describe('a command in a running branch', () => {
     expect(out(await effect(['sh', '-c', 'cat /proc/[0-9]*/comm | grep -c sleep'])).trim()).toBe('1')
   })
 
+  check('is charged with its own memory and not with what the daemon holds', async () => {
+    await begin()
+    const MIB = 2 ** 20
+    // The control: this process, out of which the command is cloned, holds much more.
+    expect(process.memoryUsage().rss).toBeGreaterThan(60 * MIB)
+    const held = async (argv: readonly string[], timeoutMillis?: number): Promise<number> =>
+      (await effect(argv, timeoutMillis === undefined ? {} : { timeoutMillis })).maxRssBytes
+    const small = await held(['true'])
+    expect(small).toBeGreaterThan(100_000)
+    expect(small).toBeLessThan(30 * MIB)
+    // One that is killed says nothing itself.
+    const killed = await held(['sleep', '100'], 300)
+    expect(killed).toBeGreaterThan(100_000)
+    expect(killed).toBeLessThan(30 * MIB)
+    const large = await held(['sh', '-c', 'x=$(head -c 50000000 /dev/zero | tr "\\0" a); :'])
+    expect(large).toBeGreaterThan(45 * MIB)
+    expect(large).toBeLessThan(400 * MIB)
+  })
+
+  check('with less memory than a start needs is refused, and the agent runs on', async () => {
+    await begin()
+    const limited = (memoryBytes: number) => effect(['true'], { limits: { memoryBytes } })
+    await expect(limited(2 ** 20)).rejects.toMatchObject({ code: 'usage', hint: 'Give it at least 16 MiB.' })
+    expect((await limited(16 * 2 ** 20)).code).toBe(0)
+  })
+
   check('keeps as much of its output as was asked for and counts the rest', async () => {
     await begin()
     const result = await effect(['sh', '-c', 'head -c 300000 /dev/zero; echo oops >&2'], {}, 1000)
