@@ -52,6 +52,10 @@ const PRERM = `#!/bin/sh
 set -e
 if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
   systemctl disable --now --quiet puzzled.service puzzled-cleanup.timer
+  # Agents that an engine without the daemon started live in the slice too: it goes when nobody does.
+  if [ -z "$(systemctl list-units --no-legend 'puzzle-*.scope')" ]; then
+    systemctl stop --quiet puzzle.slice
+  fi
 fi
 `
 

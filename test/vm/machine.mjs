@@ -3,23 +3,30 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { totalmem } from 'node:os'
 import { join } from 'node:path'
+import { saveMachine } from './qmp.mjs'
 
 /** Exit statuses that are about the machine and not about the job. */
 export const STATUS = { timeout: 124, died: 125 }
 
 const LSM = 'landlock,lockdown,yama,integrity,selinux,bpf'
 
+/** MiB: what the tests of limits need, or on a small host what leaves it room to breathe. */
+const guestMemory = () => Math.max(1536, Math.min(3072, Math.floor(totalmem() / 2 ** 20 / 2)))
+
 /**
  * `options`: cache, kernel, project (disk image), data (disk image; throw-away unless `keepData`), job (shell text),
- * limit (seconds), shell, init, enforcing, append. The callbacks `stdout` and `stderr` receive what the job prints,
- * `console` what the kernel prints.
+ * limit (seconds), shell, init, enforcing, append, memory (MiB). The callbacks `stdout` and `stderr` receive what the job
+ * prints, `console` what the kernel prints. With `rests`, the job waits for a line on the port "go": `save` keeps the
+ * machine as it is then, and `saved` (the file) begins another one there, with `line`.
  */
 export class Machine {
   #options
   #dir
   #child
   #servers = []
+  #sockets = {}
   #timedOut = false
 
   constructor(options) {
@@ -29,7 +36,7 @@ export class Machine {
 
   /** Runs the job to its end and answers its status, or one of STATUS. */
   async run() {
-    const { limit, stdout, stderr, shell } = this.#options
+    const { limit, stdout, stderr, shell, line } = this.#options
     const job = join(this.#dir, 'job')
     writeFileSync(job, this.#options.job ?? '')
     truncateSync(job, Math.ceil((this.#options.job?.length ?? 0) / 65536 + 1) * 65536)
@@ -39,6 +46,12 @@ export class Machine {
     await this.#port('status', (chunk) => {
       status += chunk
     })
+    if (this.#options.rests) {
+      await this.#port('monitor', () => undefined)
+      await this.#port('go', () => undefined)
+      // Heard when the guest asks for it.
+      if (line !== undefined) this.#sockets.go.then((socket) => socket.write(`${line}\n`))
+    }
     const ended = this.#start(job)
     const timer = setTimeout(() => {
       this.#timedOut = true
@@ -59,9 +72,22 @@ export class Machine {
     this.#child?.kill('SIGKILL')
   }
 
-  /** A virtio port of the guest, read through a socket that QEMU connects to. */
+  /** Keeps the memory and the devices of a machine that rests in a file, and ends it. */
+  async save(file) {
+    await saveMachine(await this.#sockets.monitor, file)
+    this.cut()
+  }
+
+  /** A port of the guest, or QEMU's monitor, read through a socket that QEMU connects to. */
   #port(name, receive) {
-    const server = createServer((socket) => socket.on('data', receive).on('error', () => socket.destroy()))
+    let connected
+    this.#sockets[name] = new Promise((resolve) => {
+      connected = resolve
+    })
+    const server = createServer((socket) => {
+      socket.on('data', receive).on('error', () => socket.destroy())
+      connected(socket)
+    })
     this.#servers.push(server)
     return new Promise((resolve, reject) => {
       server.once('error', reject)
@@ -95,7 +121,7 @@ export class Machine {
   }
 
   #arguments(job, tools) {
-    const { cache, kernel, project, data, keepData, shell } = this.#options
+    const { cache, kernel, project, data, keepData, shell, rests, saved, memory } = this.#options
     const root = join(cache, `root-${kernel}.ext4`)
     const disks = [
       ['root', root, 'raw', true],
@@ -103,13 +129,21 @@ export class Machine {
       ['job', job, 'raw', true],
       ['data', data, 'raw', !keepData],
     ]
-    const ports = ['out', 'err', 'status']
+    const ports = ['out', 'err', 'status', ...(rests ? ['go'] : [])]
+    const socket = (name) => `socket,id=${name},path=${join(this.#dir, name)}`
     const boot = join(cache, `kernel-${kernel}`)
     return [
       ...['-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot'],
       ...['-L', join(tools, 'usr/share/qemu'), '-L', join(tools, 'usr/share/seabios')],
-      ...['-machine', 'q35', '-accel', 'tcg,thread=multi,tb-size=1024', '-cpu', 'Nehalem-v1', '-smp', '2'],
-      ...['-m', '3072', '-kernel', join(boot, 'vmlinuz'), '-initrd', join(boot, 'initrd.img')],
+      ...['-machine', 'q35', '-accel', 'tcg,thread=multi,tb-size=512', '-cpu', 'Nehalem-v1', '-smp', '2'],
+      ...[
+        '-m',
+        String(memory ?? guestMemory()),
+        '-kernel',
+        join(boot, 'vmlinuz'),
+        '-initrd',
+        join(boot, 'initrd.img'),
+      ],
       ...['-append', this.#commandLine(), '-device', 'virtio-rng-pci', '-device', 'virtio-serial-pci'],
       ...(shell ? ['-serial', 'mon:stdio'] : this.#console()),
       ...disks.flatMap(([name, file, format, snapshot]) => [
@@ -120,9 +154,11 @@ export class Machine {
         ...['-device', `virtio-blk-pci,drive=${name},serial=${name}`],
       ]),
       ...ports.flatMap((name) => [
-        ...['-chardev', `socket,id=${name},path=${join(this.#dir, name)}`],
+        ...['-chardev', socket(name)],
         ...['-device', `virtserialport,chardev=${name},name=${name}`],
       ]),
+      ...(rests ? ['-chardev', socket('monitor'), '-mon', 'chardev=monitor,mode=control'] : []),
+      ...(saved === undefined ? [] : ['-incoming', `exec:cat '${saved}'`]),
     ]
   }
 

@@ -1,29 +1,77 @@
-// Rounds of: boot, let `test/vm/guest/power-cut.mjs` recover and verify what the last round left, let it work, and end
-// the machine at a random moment. The data disk is one and the same in all rounds.
+// Rounds of: resume a machine that was saved before it touched the data disk, let the guest recover and verify what the
+// last round left, let it work, and end the machine at a random moment. The data disk is one and the same in all rounds.
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import { dataDisk } from './disks.mjs'
 import { Machine } from './machine.mjs'
 
-/** What the guest's script prints: first the verdict on what it found, then that it has begun to change things. */
+/** What the guest's script prints: the verdict on what it found, that it begins to change things, and each commit. */
 const WORKING = /^working$/m
+const LANDED = /^landed /m
+const VERIFIED = /^verified: (.*)$/m
 /** QEMU's own failure, before the guest touched the disk: the round is run again, and told. */
 const EMULATOR = /QEMU ended with SIG/
 const MAX_ABORTED = 5
-const VERIFIED = /^verified: (.*)$/m
+/** Enough for the commits; a small memory is soon resumed. */
+const MEMORY = 1024
 
-/** Runs the rounds and prints the totals; answers the exit status. */
-export async function powerCuts(options, dir, rounds) {
-  const data = dataDisk(dir, options.cache)
+/**
+ * Runs the rounds and prints the totals; answers the exit status. `guest` is the script: `power-cut-commits.mjs` is the
+ * commit thread alone, with more commits per second; `power-cut.mjs` is the whole program.
+ */
+export async function powerCuts(options, dir, rounds, guest) {
+  const machine = {
+    ...options,
+    data: dataDisk(dir, options.cache),
+    keepData: true,
+    rests: true,
+    memory: MEMORY,
+    init: '/usr/local/sbin/power-cut-init',
+    job: `exec node test/vm/guest/${guest} /data/power-cut`,
+    limit: 300,
+  }
+  const saved = join(dir, 'resting')
+  const reason = await saveResting(machine, saved)
+  if (reason !== undefined) {
+    console.log(`No machine could be saved: ${reason}\n0 passed, 1 failed, 0 skipped`)
+    return 1
+  }
+  return cutRounds({ ...machine, saved }, rounds)
+}
+
+/** Boots until everything is loaded and the job waits; answers why that failed. */
+async function saveResting(options, file) {
+  let output = ''
+  let resting = false
+  const machine = new Machine({
+    ...options,
+    console: (chunk) => {
+      output += chunk
+      if (resting || !/^resting\r?$/m.test(output)) return
+      resting = true
+      machine.save(file).catch((error) => {
+        resting = false
+        output += error
+        machine.cut()
+      })
+    },
+  })
+  const { report } = await machine.run()
+  return resting ? undefined : `${output}${report}`
+}
+
+async function cutRounds(options, rounds) {
   const seen = new Map()
+  const span = new Span()
   let failed = 0
   let aborted = 0
-  for (let round = 1; round <= rounds && failed === 0; round++) {
-    const result = await cutOnce({ ...options, data })
+  // The round before the first only begins: there is nothing to verify yet.
+  for (let round = 0; round <= rounds && failed === 0; round++) {
+    const result = await cutOnce(options, span)
     if (result.output === '' && EMULATOR.test(result.report) && aborted < MAX_ABORTED) {
       aborted++
       round--
-      console.log(
-        `the emulator ended by itself before the guest began: ${result.report.trim().split('\n').at(-1)}`,
-      )
+      console.log(`the emulator ended before the guest began: ${result.report.trim().split('\n').at(-1)}`)
       continue
     }
     const verdict = VERIFIED.exec(result.output)?.[1]
@@ -31,33 +79,47 @@ export async function powerCuts(options, dir, rounds) {
       failed++
       console.log(`round ${round} failed: the guest said\n${result.output}${result.report}`)
     } else {
-      seen.set(verdict, (seen.get(verdict) ?? 0) + 1)
-      console.log(`round ${round}: ${verdict}, cut after ${result.delay} ms`)
+      if (round > 0) seen.set(verdict, (seen.get(verdict) ?? 0) + 1)
+      console.log(`round ${round}: ${verdict}; cut again after ${result.delay} ms`)
     }
   }
   const passed = [...seen.values()].reduce((sum, count) => sum + count, 0)
-  console.log([...seen].map(([verdict, count]) => `${count} × ${verdict}`).join(', '))
+  for (const [verdict, count] of [...seen].sort((one, other) => other[1] - one[1]))
+    console.log(`${String(count).padStart(5)} × ${verdict}`)
   console.log(`${passed} passed, ${failed} failed, 0 skipped`)
   return failed === 0 ? 0 : 1
 }
 
-async function cutOnce(options) {
-  // Chance picks the moment; every moment must be survived, so a run need not be repeatable to be fair. Within this time
-  // the emulated machine starts the client, stages, commits and cleans up.
-  const delay = Math.floor(Math.random() * 5000)
+/** How long a commit takes on this host, learnt from the rounds that saw one land; cuts are aimed within it. */
+class Span {
+  #milliseconds = 1500
+
+  moment() {
+    return Math.floor(Math.random() * this.#milliseconds)
+  }
+
+  learn(delay, landedAfter) {
+    if (landedAfter !== undefined) this.#milliseconds += (landedAfter * 1.3 - this.#milliseconds) / 4
+    else if (delay > this.#milliseconds * 0.8) this.#milliseconds *= 1.2
+  }
+}
+
+async function cutOnce(options, span) {
+  // Chance picks the moment; every moment must be survived, so a run need not be repeatable to be fair.
+  const delay = span.moment()
   let output = ''
   let cut = false
+  let began = 0
+  let landedAfter
   const machine = new Machine({
     ...options,
-    keepData: true,
-    init: '/usr/local/sbin/power-cut-init',
-    // The whole program by default; `power-cut-commits.mjs` is the commit thread alone, with more commits per second.
-    job: `exec node test/vm/guest/${process.env.POWER_CUT_GUEST ?? 'power-cut.mjs'} /data/power-cut`,
-    limit: 300,
+    line: `${Math.floor(Date.now() / 1000)} ${randomBytes(32).toString('hex')}`,
     console: (chunk) => {
       const before = WORKING.test(output)
       output += String(chunk).replaceAll('\r', '')
+      if (landedAfter === undefined && LANDED.test(output)) landedAfter = performance.now() - began
       if (before || !WORKING.test(output)) return
+      began = performance.now()
       setTimeout(() => {
         cut = true
         machine.cut()
@@ -65,5 +127,6 @@ async function cutOnce(options) {
     },
   })
   const { report } = await machine.run()
+  span.learn(delay, landedAfter)
   return { output, cut, delay, report: cut ? '' : report }
 }

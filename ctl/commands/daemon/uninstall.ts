@@ -8,10 +8,18 @@ export const run: VerbRun = async (context) => {
   requireSystemdRoot('uninstall')
   if (unitProperty('puzzled.service', 'LoadState') === 'loaded')
     administer('systemctl', 'disable', '--now', '--quiet', 'puzzled.service', 'puzzled-cleanup.timer')
+  stopEmptySlice()
   const removed = removeServiceFiles(serviceFiles())
   administer('systemctl', 'daemon-reload')
   administer('systemctl', 'reload', 'dbus.service')
   const text = `${removed.map((path) => `removed ${path}\n`).join('')}The store stays where it is.\n`
   await context.print(context.json ? jsonText({ removed }) : text)
   return 0
+}
+
+/** Agents that an engine without the daemon started live in the slice too: it goes when nobody does. */
+function stopEmptySlice(): void {
+  const scopes = administer('systemctl', 'list-units', '--no-legend', 'puzzle-*.scope').trim()
+  if (scopes === '' && unitProperty('puzzle.slice', 'ActiveState') === 'active')
+    administer('systemctl', 'stop', 'puzzle.slice')
 }

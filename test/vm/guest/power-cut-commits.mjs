@@ -17,16 +17,24 @@ import {
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { cutPhase } from './cut-phase.mjs'
+import { rest } from './rest.mjs'
 
-const root = process.argv[2]
 const dist = fileURLToPath(new URL('../../../dist/workers/', import.meta.url))
-const store = join(root, 'store')
-const bases = ['one', 'two'].map((name) => join(root, name))
+let root
+let store
+let bases
 const FILES = 40
 
 const commits = new Worker(join(dist, 'commit.js'))
 commits.unref()
 let calls = 0
+
+function workIn(folder) {
+  root = folder
+  store = join(root, 'store')
+  bases = ['one', 'two'].map((name) => join(root, name))
+}
 
 /** One call on the commit worker; its hooks are answered at once. */
 function call(verb, argument) {
@@ -101,6 +109,7 @@ function prepare() {
 }
 
 async function verify() {
+  const phase = cutPhase(join(store, 'journal'))
   const fates = await call('recover', { store, at: new Date().toISOString(), retry: [] })
   const stuck = fates.filter(({ fate }) => fate === 'stuck')
   if (stuck.length > 0) throw new Error(`stuck: ${JSON.stringify(stuck)}`)
@@ -112,7 +121,7 @@ async function verify() {
   await call('collect', { store, retention: { count: 0, ageMs: 0, bytes: 0 }, now: Date.now() })
   const left = [...readdirSync(join(store, 'journal')), ...readdirSync(join(store, 'staging'))]
   if (left.length > 0) throw new Error(`left over: ${left}`)
-  return one === acknowledged ? 'old' : 'new'
+  return `${one === acknowledged ? 'old' : 'new'}, cut ${phase}`
 }
 
 /** Beside the kept old versions of finished commits nothing may stay. */
@@ -128,7 +137,7 @@ function leaveNothing() {
 }
 
 /** The layers of a generation, as overlayfs would have left them. */
-async function commitGeneration(g) {
+async function commitGeneration(g, announce) {
   const uppers = bases.map((base) => `${base}.upper`)
   for (const upper of uppers) {
     rmSync(upper, { recursive: true, force: true })
@@ -142,7 +151,7 @@ async function commitGeneration(g) {
     }),
   }
   const { packed, digest } = await diff(job)
-  const commit = `c${String(Date.now()).slice(-11)}`
+  const commit = `c${String(g).padStart(11, '0')}`
   const facts = {
     commit,
     branch: '23456789bc',
@@ -157,6 +166,8 @@ async function commitGeneration(g) {
     allowSetuid: false,
   }
   const targets = job.bases.map(({ path, dev }) => ({ path, dev }))
+  // The cut is aimed at what follows.
+  if (announce) console.log('working')
   await call('land', {
     store,
     job: { ...facts, ...rules, bases: targets },
@@ -167,12 +178,18 @@ async function commitGeneration(g) {
 }
 
 try {
+  // Everything is loaded and compiled before the machine is saved: then a round is long enough for several commits.
+  workIn('/tmp/warm')
+  prepare()
+  for (const g of [1, 2, 3]) await commitGeneration(g, false)
+  await rest()
+  workIn(process.argv[2])
   console.log(`verified: ${existsSync(join(root, 'acknowledged')) ? await verify() : prepare()}`)
-  console.log('working')
-  for (let g = generationOf(bases[0]) + 1; ; g++) {
-    await commitGeneration(g)
+  const first = generationOf(bases[0]) + 1
+  for (let g = first; ; g++) {
+    await commitGeneration(g, g === first)
     writeDurably(join(root, 'acknowledged'), String(g))
-    if (process.env.POWER_CUT_GENERATIONS === String(g)) break
+    console.log(`landed ${g}`)
   }
 } catch (error) {
   console.log(`broken: ${error.stack}`)

@@ -19,6 +19,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { cutPhase } from './cut-phase.mjs'
+import { rest } from './rest.mjs'
 
 const dir = process.argv[2]
 const base = join(dir, 'base')
@@ -92,6 +94,7 @@ function wholeGeneration() {
 
 /** Recovers by opening the store, then compares the base with what was tried and with what was said. */
 function verify() {
+  const phase = cutPhase(join(dir, 'state/journal'))
   const listed = puzzlectl('ls', '--all', '--json')
   if (listed.status !== 0) fail(`the store does not open: ${listed.said}`)
   const generation = wholeGeneration()
@@ -102,7 +105,7 @@ function verify() {
     fail(`"committed" was said for ${noted('said')}, and the base is ${generation}`)
   for (const state of ['committing', 'commit-stuck', 'discard-stuck'])
     if (listed.out.includes(`"${state}"`)) fail(`a branch is ${state} after recovery: ${listed.out}`)
-  console.log(`verified: ${generation === tried ? 'new' : 'old'}`)
+  console.log(`verified: ${generation === tried ? 'new' : 'old'}, cut ${phase}`)
   return generation
 }
 
@@ -144,8 +147,12 @@ function advance(generation, announce) {
   const landed = puzzlectl('approve', name)
   if (landed.status !== 0) fail(`generation ${generation} was not committed: ${landed.said}`)
   note('said', generation)
+  console.log(`landed ${generation}`)
 }
 
+// What a round needs is read once before the machine is saved.
+spawnSync(process.execPath, [program, 'ls', '--help'])
+await rest()
 if (statSync(dir, { throwIfNoEntry: false }) === undefined) mkdirSync(dir)
 let generation = existsSync(join(dir, 'tried')) ? verify() : begin()
 for (let first = true; ; first = false) advance(++generation, first)
