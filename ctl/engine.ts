@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine, EngineReader } from '../daemon/contract/engine.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
 import type { BusEngine } from './bus-engine.ts'
+import { tellProgress } from './progress.ts'
 import { requester } from './requester.ts'
 
 /** Other commands on the same store are soon done; only one that holds an agent is not. */
@@ -20,7 +21,7 @@ export async function connectEngine(stateDir: string | null, patience = PATIENCE
   const until = performance.now() + patience
   for (;;)
     try {
-      return await openEmbedded({ stateDir, requester: requester() })
+      return await openEmbedded({ stateDir, requester: requester(), tell: tellProgress })
     } catch (error) {
       if (!isLocked(error) || performance.now() >= until) throw error
       await sleep(AGAIN_MS)

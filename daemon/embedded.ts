@@ -28,6 +28,7 @@ import { commandFiles } from './lib/command-files.ts'
 import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
 import { nodeFiles } from './lib/durable.ts'
 import { PuzzledError } from './lib/errors.ts'
+import type { TellProgress } from './lib/progress.ts'
 import { UndoStack } from './lib/undo.ts'
 import { Registry } from './metrics/registry.ts'
 import { networks } from './networks.ts'
@@ -55,6 +56,8 @@ const now = (): Date => new Date()
 export async function openEmbedded(options: {
   stateDir: string | null
   requester: Requester
+  /** Hears how far long work is that this process does itself. */
+  tell?: TellProgress
 }): Promise<Engine> {
   if (process.geteuid?.() !== 0)
     throw new PuzzledError('not-root', 'Branches need root, and no daemon answers on the bus', {
@@ -65,6 +68,7 @@ export async function openEmbedded(options: {
     options.stateDir === null ? config : { ...config, state_dir: options.stateDir },
     options.requester,
     false,
+    options.tell,
   )
   return engine
 }
@@ -74,10 +78,11 @@ export async function openEngine(
   config: Config,
   requester: Requester,
   canAsk: boolean,
+  tell?: TellProgress,
 ): Promise<OpenedEngine> {
   const undo = new UndoStack()
   try {
-    const opened = await construct(config, requester, canAsk, undo)
+    const opened = await construct(config, requester, { canAsk, tell }, undo)
     return { ...opened, release: () => undo.unwind() }
   } catch (error) {
     throw await undo.unwindAfter(error)
@@ -87,7 +92,7 @@ export async function openEngine(
 async function construct(
   config: Config,
   requester: Requester,
-  canAsk: boolean,
+  { canAsk, tell }: { canAsk: boolean; tell: TellProgress | undefined },
   undo: UndoStack,
 ): Promise<Omit<OpenedEngine, 'release'>> {
   const directory = await openStoreDirectory(config.state_dir, canAsk ? nodeFiles : commandFiles)
@@ -102,7 +107,7 @@ async function construct(
   const emptyTrash = canAsk ? () => void committer.emptyTrash().catch(complain('')) : undefined
   const files = branchStore(root, canAsk, emptyTrash)
   const places = { root, directory: directoryOf }
-  const committer = new WorkerCommitter(places, now, canAsk ? ownThreads : sameThread)
+  const committer = new WorkerCommitter(places, now, canAsk ? ownThreads : () => sameThread(tell))
   const rebaser = new WorkerRebaser(places)
   undo.push('end the commit workers', () => closeBoth(committer, rebaser))
   const network = networks(files, events.publish, networkCounters(metrics), live)
@@ -111,7 +116,7 @@ async function construct(
   undo.push('end the thread that measures', () => space.close())
   const launcher = new Launcher({ network: ({ record }) => network.open(record) })
   const { recovery, log } = await recoverOnRecord(root, { files, committer, launcher }, !canAsk, undo)
-  const [differ, policy] = judgingParts(root, files, canAsk)
+  const [differ, policy] = judgingParts(root, files, canAsk, tell)
   undo.push('end the policy workers', () => policy.close())
   if (canAsk) await loadEverything(policy, differ)
   const plain: Ports = {
@@ -148,8 +153,13 @@ async function construct(
 /** Branches that somebody works with at the same time; a record takes some ten kilobytes. */
 const SERVED_LATELY = 64
 
-function judgingParts(root: string, files: FileBranchStore, canAsk: boolean): [LayerDiffer, PolicyParts] {
-  const differ = new LayerDiffer(files, { sameThread: !canAsk })
+function judgingParts(
+  root: string,
+  files: FileBranchStore,
+  canAsk: boolean,
+  tell: TellProgress | undefined,
+): [LayerDiffer, PolicyParts] {
+  const differ = new LayerDiffer(files, { sameThread: !canAsk, tell })
   return [differ, new PolicyParts(root, differ, now, canAsk ? undefined : 1)]
 }
 

@@ -2,7 +2,7 @@ import { type Change, type Changeset, isEcho } from '../../daemon/contract/chang
 import type { EngineReader } from '../../daemon/contract/engine.ts'
 import { jsonText } from '../json.ts'
 import { openPager } from '../pager.ts'
-import { withProgress } from '../progress.ts'
+import { tellProgress, withProgress } from '../progress.ts'
 import { changesText } from '../render/banner.ts'
 import { changesetJson, hasContent, pathText, requestLine, statLine, unifiedText } from '../render/changes.ts'
 import { flagOption, type VerbContext, type VerbRun } from '../verb.ts'
@@ -22,7 +22,11 @@ export const run: VerbRun = async (context, [id = ''], options) => {
   try {
     if (flagOption(options, 'nameOnly')) await printNames(pager.print, changeset)
     else if (flagOption(options, 'stat')) await printStat(pager.print, changeset, context)
-    else await printPatch(pager.print, engine, id, changeset, context)
+    else {
+      const patch = () => printPatch(pager.print, engine, id, changeset, context)
+      // At a terminal the text itself shows how far it is.
+      await (process.stdout.isTTY === true ? patch() : withProgress('comparing', patch))
+    }
   } finally {
     await pager.close()
   }
@@ -48,7 +52,8 @@ async function printPatch(
   changeset: Changeset,
   { paint }: VerbContext,
 ): Promise<void> {
-  for (const change of changeset.changes) {
+  for (const [done, change] of changeset.changes.entries()) {
+    tellProgress(done, changeset.changes.length)
     await print(`${statLine(changeset, change, paint)}\n`)
     if (hasContent(change)) await print(await patchOf(engine, id, changeset, change, paint))
   }

@@ -1,6 +1,7 @@
 import type { Requester } from '../contract/branch.ts'
 import type { Change, NodeState } from '../contract/changeset.ts'
 import type { Dir, Disk } from '../lib/disk.ts'
+import type { TellProgress } from '../lib/progress.ts'
 
 /** What lands, decided and approved. Plain data: it crosses to the worker. */
 export interface CommitJob {
@@ -63,6 +64,8 @@ export interface CommitContext {
   landings?: ReadonlyMap<string, bigint>
   /** Compares the layers with what was approved, once nothing can write to them any more. */
   recheck?: () => void
+  /** Hears of every entry that is staged, which is most of the work. */
+  tell?: TellProgress
 }
 
 export interface JobHooks {

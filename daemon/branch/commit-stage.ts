@@ -17,9 +17,12 @@ export class Stager {
   /** First staged name of each inode that has several, per directory (links cannot cross filesystems). */
   readonly #links = new Map<string, Buffer>()
 
-  constructor(disk: Disk, sources: Sources) {
+  readonly #built: () => void
+
+  constructor(disk: Disk, sources: Sources, built: () => void = () => undefined) {
     this.#disk = disk
     this.#sources = sources
+    this.#built = built
   }
 
   /** Returns the inode of the root of what was built. */
@@ -36,6 +39,7 @@ export class Stager {
       for (const node of operation.tree) {
         const at = splitPath(stagedPath(slot, node.below))
         this.#build(area, dirOf(at.parent), at.name, node, stagedPath(slot, node.below))
+        this.#built()
       }
       // Children first: filling a directory changes its times, and its own mode may forbid it.
       for (const node of operation.tree.toReversed()) {

@@ -1,4 +1,5 @@
 import type { Requester } from '../contract/branch.ts'
+import type { TellProgress } from '../lib/progress.ts'
 import type { Ask, Verbs } from '../lib/worker-side.ts'
 import { type Landed, land } from './commit.ts'
 import type { CommitJob, JobHooks } from './commit-context.ts'
@@ -55,9 +56,9 @@ const hooksOf = (ask: Ask): JobHooks => ({
 
 /**
  * Everything of a commit that waits for a disk, by synchronous calls: on a thread of its own in a daemon, in the thread
- * itself where a command has nothing else to do.
+ * itself where a command has nothing else to do; there `tell` hears how far it is, because no timer runs meanwhile.
  */
-export const commitVerbs = (disk: KernelDisk): Verbs => ({
+export const commitVerbs = (disk: KernelDisk, tell?: TellProgress): Verbs => ({
   async land({ store, job, packed, diff, filesDigest, hasLanded }: LandCall, ask): Promise<Landed> {
     const sources = new LayerSources(
       disk,
@@ -69,6 +70,7 @@ export const commitVerbs = (disk: KernelDisk): Verbs => ({
       const context = {
         ...kernelContext(store, job.requester, sources, disk),
         recheck,
+        ...(tell === undefined ? {} : { tell }),
         ...(hasLanded ? { landings: ownLandings(disk, `${store}/journal`, job.branch) } : {}),
       }
       return await land(context, { ...job, changes }, hooksOf(ask))
@@ -90,7 +92,7 @@ export const commitVerbs = (disk: KernelDisk): Verbs => ({
     recoverCommits(disk, `${store}/journal`, at, new Set(retry)),
 
   collect: ({ store, retention, now }: CollectCall): Collected =>
-    collectCommits(disk, `${store}/journal`, retention, now),
+    collectCommits(disk, `${store}/journal`, retention, now, tell),
 
   emptyTrash: (path: string): { branches: number; bytes: number } => emptyTrash(path),
 })

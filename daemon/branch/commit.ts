@@ -199,7 +199,9 @@ function stageAndRecord(
   journal: Dir,
 ): { operations: Operation[]; end: JournalEnd } {
   const { disk } = context
-  const stager = new Stager(disk, context.sources)
+  const total = plan.operations.reduce((sum, { tree }) => sum + tree.length, 0)
+  let done = 0
+  const stager = new Stager(disk, context.sources, () => context.tell?.(++done, total))
   const operations: Operation[] = []
   for (const found of survey(context, job, plan, ground.dirs)) {
     const { operation } = found

@@ -7,6 +7,7 @@ import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { newCommitId } from '../lib/ids.ts'
 import { InlineLink } from '../lib/inline-link.ts'
+import type { TellProgress } from '../lib/progress.ts'
 import { type Answerer, isWorkerGone, type Link, WorkerLink } from '../lib/worker-link.ts'
 import { digestOf } from './changeset.ts'
 import type { Landed } from './commit.ts'
@@ -144,13 +145,13 @@ export function ownThreads(): CommitLinks {
 }
 
 /** For a process that serves nobody while it commits. */
-export function sameThread(): CommitLinks {
+export function sameThread(tell?: TellProgress): CommitLinks {
   const link = new InlineLink(async () => {
     const [{ commitVerbs }, { KernelDisk }] = await Promise.all([
       import('./commit-verbs.ts'),
       import('./kernel-disk.ts'),
     ])
-    return commitVerbs(new KernelDisk())
+    return commitVerbs(new KernelDisk(), tell)
   })
   return { commits: link, housekeeping: link }
 }

@@ -6,6 +6,7 @@ import type { ContentPair, Selection } from '../contract/engine.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import type { TellProgress } from '../lib/progress.ts'
 import { withRequests } from './changeset.ts'
 import { Reader, readChange } from './changeset-codec.ts'
 import type { DiffJob, DiffMessage } from './diff-job.ts'
@@ -21,11 +22,16 @@ export interface DiffOptions {
 export class LayerDiffer {
   readonly #store: LayerStore
   readonly #sameThread: boolean
+  readonly #tell: TellProgress | undefined
 
   /** `sameThread`: for a process that serves nobody meanwhile. A thread takes longer to start than most diffs to run. */
-  constructor(store: LayerStore, { sameThread = false } = {}) {
+  constructor(
+    store: LayerStore,
+    { sameThread = false, tell }: { sameThread?: boolean; tell?: TellProgress | undefined } = {},
+  ) {
     this.#store = store
     this.#sameThread = sameThread
+    this.#tell = tell
   }
 
   /** A daemon has all files of the program before it serves. */
@@ -35,7 +41,11 @@ export class LayerDiffer {
 
   async diff(record: BranchRecord, options: DiffOptions = {}): Promise<Changeset> {
     const job = diffJob(record, this.#store.directory(record.id))
-    const gathered = new Gathered(job, options)
+    const tell = this.#tell
+    const gathered = new Gathered(job, {
+      ...(tell === undefined ? {} : { onProgress: (paths) => tell(paths, null) }),
+      ...options,
+    })
     if (this.#sameThread || isUntouched(record, job)) return onThisThread(job, gathered)
     const worker = new Worker(workerPath('diff'), {
       workerData: job,

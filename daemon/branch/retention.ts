@@ -1,5 +1,6 @@
 import { type Dir, type Disk, nameOf } from '../lib/disk.ts'
 import { errnoOf } from '../lib/errors.ts'
+import type { TellProgress } from '../lib/progress.ts'
 import { parseJournal, type ReadJournal, stateOf } from './journal/reader.ts'
 import { journalName } from './journal/writer.ts'
 import { readTraces } from './recover.ts'
@@ -43,6 +44,7 @@ export function collectCommits(
   journalPath: string,
   retention: Retention,
   now: number,
+  tell?: TellProgress,
 ): Collected {
   const journal = disk.openRoot(journalPath)
   try {
@@ -52,7 +54,8 @@ export function collectCommits(
         : [],
     )
     const gone = expired(kept, retention, now)
-    for (const { commit } of gone) {
+    for (const [done, { commit }] of gone.entries()) {
+      tell?.(done, gone.length)
       const read = parseJournal(disk.readFile(journal, nameOf(journalName(commit))))
       if (read.kind === 'read') removeStaging(disk, journal, commit, read.begin.areas)
     }
