@@ -40,6 +40,7 @@ const ANSWERS: Readonly<Record<string, [text: string, status: number, body: stri
   'a length': [`${OK}Content-Length: 5\r\nX-A:  b \t\r\n\r\nhello`, 200, 'hello'],
   'no length at all': ['HTTP/1.1 204 No Content\r\n\r\n', 204, ''],
   'a length of nothing': [`${OK}content-length: 0\r\n\r\n`, 200, ''],
+  'a longer nothing': [`${OK}content-length: 00\r\n\r\n`, 200, ''],
   'no reason phrase': ['HTTP/1.1 304\r\ncontent-length: 9\r\n\r\n', 304, ''],
   chunks: [`${OK}transfer-encoding: Chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\n\r\n`, 200, 'hello'],
   'chunks and trailers': [

@@ -151,8 +151,9 @@ export class AnswerParser {
     if (encodings.length > 1 || (encodings[0] ?? 'chunked').toLowerCase() !== 'chunked')
       throw bad('its transfer encoding is not chunked')
     this.#keepAlive = isNew && !all('connection').some((value) => /\bclose\b/i.test(value))
-    const empty = this.#expected.head || status === 204 || status === 304 || length === '0'
     this.#left = Number(length ?? 0)
+    const nothing = length !== undefined && this.#left === 0
+    const empty = this.#expected.head || status === 204 || status === 304 || nothing
     this.#step = empty
       ? 'done'
       : encodings.length > 0

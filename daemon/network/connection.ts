@@ -128,7 +128,12 @@ export class Connection implements AnswerSink {
     const call = this.#call
     if (call === undefined || call.over) return
     call.finish()
-    call.out.handler.end(trailers)
+    try {
+      call.out.handler.end(trailers)
+    } catch (error) {
+      // An answer that cannot be passed on as it is: whoever waits for its end must hear of one.
+      call.out.handler.failed(error as Error)
+    }
   }
 
   upgrade(headers: Headers, rest: Buffer): void {

@@ -55,6 +55,10 @@ export function forward(
   })
 }
 
+/** However often it is said: one of them is enough for a reader. */
+const isCompressed = (headers: Headers): boolean =>
+  headers.some(([name, value]) => name === 'content-encoding' && value.trim().toLowerCase() !== 'identity')
+
 const sizeOf = (out: Outgoing, method: string): number =>
   out.headers.reduce(
     (sum, [name, value]) => sum + name.length + value.length + 4,
@@ -106,7 +110,7 @@ class AnswerRelay implements AnswerHandler {
   }
 
   head(status: number, headers: Headers): void {
-    if (this.#redactor !== undefined && (header(headers, 'content-encoding') ?? 'identity') !== 'identity') {
+    if (this.#redactor !== undefined && isCompressed(headers)) {
       const why = 'The answer to a request with a credential is compressed and cannot be searched for it'
       this.#exchange?.abort(new NetworkDenied(502, 'answer-unsearchable', why))
       return

@@ -49,6 +49,23 @@ describe('request headers', () => {
 })
 
 describe('response headers', () => {
+  it('say once what stands once, lists in one line, and cookies as often as they like', () => {
+    const twice: [string, string][] = [
+      ['ETag', 'a'],
+      ['Set-Cookie', '1'],
+      ['etag', 'b'],
+      ['content-encoding', 'identity'],
+      ['set-cookie', '2'],
+      ['Content-Encoding', 'gzip'],
+    ]
+    expect(responseHeaders(twice)).toEqual([
+      ['ETag', 'a'],
+      ['Set-Cookie', '1'],
+      ['content-encoding', 'identity, gzip'],
+      ['set-cookie', '2'],
+    ])
+  })
+
   it('lose what is about the upstream connection', () => {
     const got = names(
       responseHeaders([

@@ -51,12 +51,53 @@ function leaves(name: string, rule: HeaderRule): boolean {
   return DEFAULT_ALLOWED.test(name) && !OVERRIDES.test(name)
 }
 
-/** What comes back: everything that is not about the upstream connection. */
+/** What comes back: everything that is not about the upstream connection, each statement once. */
 export function responseHeaders(headers: Headers): Headers {
   const named = namedByConnection(headers)
-  return headers.filter(([name]) => {
+  const passed = headers.filter(([name]) => {
     const lower = name.toLowerCase()
     return (!HOP_BY_HOP.has(lower) || lower === 'trailer') && !named.has(lower) && lower !== 'alt-svc'
+  })
+  return once(passed)
+}
+
+/** What HTTP/2 has one place for, and what readers of HTTP/1.1 would each choose another of. */
+const SINGLE: ReadonlySet<string> = new Set([
+  'access-control-allow-credentials',
+  'access-control-max-age',
+  'age',
+  'content-length',
+  'content-location',
+  'content-md5',
+  'content-range',
+  'content-type',
+  'date',
+  'dnt',
+  'etag',
+  'expires',
+  'from',
+  'last-modified',
+  'location',
+  'max-forwards',
+  'referer',
+  'retry-after',
+  'tk',
+  'user-agent',
+  'x-content-type-options',
+])
+/** Lists, of which HTTP/2 wants one line. */
+const JOINED: ReadonlySet<string> = new Set(['content-encoding', 'content-language'])
+
+/** Careless servers say some things twice. The first counts, as it does for most readers, and no other is passed on. */
+function once(headers: Headers): Headers {
+  const names = headers.map(([name]) => name.toLowerCase())
+  return headers.flatMap(([name, value], at) => {
+    const lower = names[at] ?? ''
+    if (!SINGLE.has(lower) && !JOINED.has(lower)) return [[name, value] as const]
+    if (names.indexOf(lower) !== at) return []
+    if (SINGLE.has(lower)) return [[name, value] as const]
+    const all = headers.filter((_, other) => names[other] === lower).map(([, one]) => one)
+    return [[name, all.join(', ')] as const]
   })
 }
 

@@ -2,6 +2,7 @@ import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { createServer as createTls } from 'node:https'
 import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import { createServer as createSecure } from 'node:tls'
 import { afterEach, describe, expect } from 'vitest'
 import { pem, signedCertificate, unsignedCertificate } from '../../daemon/network/certificate.ts'
 import type { Hostname } from '../../daemon/network/hostname.ts'
@@ -115,6 +116,28 @@ describe('another end that', () => {
     expect(said.out).toMatch(new RegExp(`"rule":"${by}".*\\|${status}$`, 's'))
     expect(rig.events).toContainEqual(expect.objectContaining({ kind: 'denial', rule: by }))
     expect((await curl(rig, 'http://b.example.com/')).out).toContain('hello from')
+  })
+
+  it.each([
+    ['200 OK', 'Content-Length: 0\r\n\r\n'],
+    ['200 OK', 'Content-Length: 1\r\n\r\nx'],
+    ['204 No Content', '\r\n'],
+  ])('says twice what stands once is taken at its first word: %s %j', async (start, end) => {
+    const rig = await open({ authorities: [authority] })
+    const twice = 'Content-Location: /a\r\nContent-Location: /b\r\n'
+    const answer = `HTTP/1.1 ${start}\r\n${twice}${end}`
+    const tls = createSecure(leafOf('a.example.com', 1), (socket) =>
+      socket.on('data', () => socket.write(answer)),
+    )
+    await serve(rig, TLS, tls)
+    for (const version of ['--http2', '--http1.1']) {
+      const said = await curl(rig, version, '-D-', `https://a.example.com:${TLS}/`)
+      expect([said.code, said.out.match(/content-location: .*/gi)], said.err).toEqual([
+        0,
+        ['content-location: /a'],
+      ])
+      expect(said.out).toMatch(new RegExp(`\\|${start.slice(0, 3)}$`))
+    }
   })
 
   it('stops in the middle is no whole answer', async () => {
