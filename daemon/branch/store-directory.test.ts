@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -48,7 +48,7 @@ describe('the store directory', () => {
 
   it('is refused on filesystems that forget or are not local', async () => {
     await expect(openStoreDirectory('/proc/puzzled-store', nodeFiles)).rejects.toMatchObject({
-      code: 'state-unreadable',
+      code: 'state-unsuitable',
     })
     await expect(openStoreDirectory('/dev/null', nodeFiles)).rejects.toMatchObject({
       code: 'state-unreadable',
@@ -59,5 +59,10 @@ describe('the store directory', () => {
       code: 'state-unsuitable',
       hint: expect.stringContaining('--state-dir'),
     })
+    const place = `/dev/puzzled-${process.pid}`
+    await expect(openStoreDirectory(join(place, 'state'), nodeFiles)).rejects.toMatchObject({
+      code: 'state-unsuitable',
+    })
+    expect(existsSync(place)).toBe(false)
   })
 })

@@ -74,9 +74,12 @@ function openDirectory(path: string): number {
 
 function makeRoot(path: string): string {
   try {
+    // Before anything is made: what is refused must not leave an empty directory behind.
+    withFd(openRoot(nearestExisting(path)), (fd) => refuseFilesystem(fd, path))
     makeDirectories(path)
     return realpathSync(path)
   } catch (cause) {
+    if (cause instanceof PuzzledError) throw cause
     throw new PuzzledError(
       'state-unreadable',
       `Cannot use "${path}" as the state directory: ${errnoOf(cause) ?? cause}`,
@@ -101,10 +104,17 @@ function makeDirectories(path: string): void {
   }
 }
 
-function checkRoot(fd: number, path: string): void {
+const nearestExisting = (path: string): string =>
+  existsSync(path) || path === dirname(path) ? path : nearestExisting(dirname(path))
+
+function refuseFilesystem(fd: number, path: string): void {
   const { type } = fstatfs(fd)
   const refused = unsuitableState(path, type, process.env.PUZZLED_ALLOW_VOLATILE_STATE === '1')
   if (refused !== undefined) throw refused
+}
+
+function checkRoot(fd: number, path: string): void {
+  refuseFilesystem(fd, path)
   const { uid, mode } = statFd(fd)
   if (uid !== process.geteuid?.())
     throw new PuzzledError('state-unsuitable', `The state directory "${path}" belongs to uid ${uid}`, {
