@@ -181,6 +181,10 @@ export class Reader {
     const at = this.#take(length)
     return this.#buffer.subarray(at, at + length)
   }
+  /** A copy: a view would keep the whole message in memory for a few bytes of it. */
+  kept(): Buffer {
+    return Buffer.from(this.bytes())
+  }
   text(): string {
     return this.bytes().toString('utf8')
   }
@@ -189,7 +193,7 @@ export class Reader {
 /** The reverse of `writeCanonical` followed by `writeIdentity`. */
 export function readChange(reader: Reader): Change {
   const base = reader.u32()
-  const path = reader.bytes()
+  const path = reader.kept()
   const kind = KINDS[reader.u8()]
   if (kind === undefined) throw new RangeError('A change is of an unknown kind')
   const old = readState(reader)
@@ -218,7 +222,8 @@ export function readChange(reader: Reader): Change {
     nlink: reader.u32(),
   }
   const oldTime = reader.i64()
-  if (old !== null) old.mtimeNs = oldTime
+  // One object for what is one time: there may be a hundred thousand of them.
+  if (old !== null) old.mtimeNs = oldTime === change.identity.mtimeNs ? change.identity.mtimeNs : oldTime
   return change
 }
 
@@ -240,11 +245,11 @@ export function readState(reader: Reader): NodeState | null {
   }
   const sha256 = reader.bytes()
   if (sha256.length > 0) state.sha256 = sha256.toString('hex')
-  const link = reader.bytes()
+  const link = reader.kept()
   if (type === 'symlink') state.link = link
   const xattrs: XattrEntry[] = Array.from({ length: reader.u32() }, () => ({
     name: reader.text(),
-    value: reader.bytes(),
+    value: reader.kept(),
   }))
   if (xattrs.length > 0) state.xattrs = xattrs
   return state

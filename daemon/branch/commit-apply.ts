@@ -2,14 +2,19 @@ import { type Dir, type Disk, type DiskStat, nameOf } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import type { BaseDirs } from './base-dirs.ts'
-import { fromMetaText, type OldIdentity, type Operation, pathOf, splitPath } from './journal/format.ts'
+import { isTime, type Witness } from './commit-witness.ts'
+import { fromMetaText, type MetaText, type Operation, pathOf, splitPath } from './journal/format.ts'
 
 /** What the operations of one journal work on: open bases and the commit's own directory in each area. */
 export interface Ground {
   disk: Disk
   dirs: BaseDirs
   areas: readonly Dir[]
+  witness: Witness
 }
+
+type Entry = Exclude<Operation, { kind: 'adjust' }>
+type Adjust = Extract<Operation, { kind: 'adjust' }>
 
 /** J5: looks which side of each rename the base is on, and does what is missing. Running it twice is running it once. */
 export function applyAll(ground: Ground, operations: readonly Operation[]): void {
@@ -40,16 +45,16 @@ export function undoAll(ground: Ground, operations: readonly Operation[]): unkno
 function forward(ground: Ground, operation: Operation): void {
   const at = locate(ground, operation)
   if (operation.kind === 'adjust') {
-    if (at.target?.ino !== operation.ino) throw moved(at)
-    ground.disk.setMeta(at.dir, at.name, fromMetaText(operation.after))
+    adjust(ground, operation, at)
     return
   }
   const { area, slot, staged } = locateSlot(ground, operation)
   if (operation.kind === 'remove') {
-    if (staged?.ino === operation.old.ino) return
-    if (at.target?.ino !== operation.old.ino) throw moved(at)
-    ground.disk.rename(at.dir, at.name, area, slot, 'move')
-    unchanged(ground, area, slot, operation.old, at)
+    if (staged?.ino !== operation.old.ino) {
+      if (at.target?.ino !== operation.old.ino) throw moved(at)
+      ground.disk.rename(at.dir, at.name, area, slot, 'move')
+    }
+    unchanged(ground, area, operation, at)
     return
   }
   if (at.target?.ino !== operation.ino) {
@@ -58,17 +63,16 @@ function forward(ground: Ground, operation: Operation): void {
     else {
       if (at.target?.ino !== operation.old.ino) throw moved(at)
       ground.disk.rename(area, slot, at.dir, at.name, 'exchange')
-      unchanged(ground, area, slot, operation.old, at)
     }
   }
+  if (operation.kind === 'swap') unchanged(ground, area, operation, at)
   if (operation.time !== null) ground.disk.setTime(at.dir, at.name, BigInt(operation.time))
 }
 
 function backward(ground: Ground, operation: Operation): void {
   const at = locate(ground, operation)
   if (operation.kind === 'adjust') {
-    if (at.target?.ino !== operation.ino) throw moved(at)
-    ground.disk.setMeta(at.dir, at.name, fromMetaText(operation.before))
+    adjustBack(ground, operation, at)
     return
   }
   const { area, slot, staged } = locateSlot(ground, operation)
@@ -76,11 +80,18 @@ function backward(ground: Ground, operation: Operation): void {
     if (staged?.ino === operation.ino) return
     if (at.target?.ino !== operation.ino) throw moved(at)
     ground.disk.rename(at.dir, at.name, area, slot, 'move')
-    return
+    if (ground.witness.made(area, operation)) return
+    // Somebody has worked on it since: it is theirs now, and the undo would throw it away.
+    ground.disk.rename(area, slot, at.dir, at.name, 'move')
+    throw moved(at)
   }
   if (staged?.ino === operation.old.ino) {
     if (operation.kind === 'swap' && at.target?.ino !== operation.ino) throw moved(at)
     ground.disk.rename(area, slot, at.dir, at.name, operation.kind === 'swap' ? 'exchange' : 'move')
+    if (operation.kind === 'swap' && !ground.witness.made(area, operation)) {
+      ground.disk.rename(area, slot, at.dir, at.name, 'exchange')
+      throw moved(at)
+    }
   } else if (at.target?.ino !== operation.old.ino) {
     // Never applied. What stands there now is not our work, whoever's it is.
     if (operation.kind === 'remove' || staged?.ino === operation.ino) return
@@ -88,6 +99,34 @@ function backward(ground: Ground, operation: Operation): void {
   }
   if (operation.old.dir) ground.disk.setTime(at.dir, at.name, BigInt(operation.old.mtime))
 }
+
+/** Looks at a file's time once more: metadata that somebody saves with a new content is not ours to set. */
+function adjust({ disk }: Ground, operation: Adjust, at: Place): void {
+  const { target } = at
+  if (target?.ino !== operation.ino) throw moved(at)
+  if (target.kind === 'file' && !isWithin(target, operation)) throw moved(at)
+  if (isTimeOnly(operation)) disk.setTime(at.dir, at.name, BigInt(operation.after.mtime))
+  else disk.setMeta(at.dir, at.name, fromMetaText(operation.after))
+}
+
+/** A file that somebody has replaced or written to meanwhile is theirs, and so is a mode that is not the one we set. */
+function adjustBack({ disk }: Ground, operation: Adjust, at: Place): void {
+  const { target } = at
+  if (target?.kind !== 'dir' && (target?.ino !== operation.ino || !isWithin(target, operation))) return
+  if (target.ino !== operation.ino) throw moved(at)
+  const { mode, uid, gid } = operation.after
+  const applied = target.mode === mode && target.uid === uid && target.gid === gid
+  if (applied && !isTimeOnly(operation)) disk.setMeta(at.dir, at.name, fromMetaText(operation.before))
+  else if (target.kind === 'dir' || applied) disk.setTime(at.dir, at.name, BigInt(operation.before.mtime))
+}
+
+const isWithin = ({ mtimeNs }: DiskStat, { before, after }: Adjust): boolean =>
+  [before, after].some(({ mtime }) => isTime(mtimeNs, BigInt(mtime)))
+
+/** A directory in which entries were renamed gets its old time back; its mode may have become another one meanwhile. */
+const isTimeOnly = ({ before, after }: Adjust): boolean => metaOf(before) === metaOf(after)
+
+const metaOf = ({ mode, uid, gid, xattrs }: MetaText): string => JSON.stringify([mode, uid, gid, xattrs])
 
 interface Place {
   dir: Dir
@@ -104,7 +143,7 @@ function locate({ disk, dirs }: Ground, operation: Operation): Place {
 
 function locateSlot(
   { disk, areas }: Ground,
-  operation: Exclude<Operation, { kind: 'adjust' }>,
+  operation: Entry,
 ): { area: Dir; slot: Buffer; staged: DiskStat | null } {
   const area = areas[operation.area]
   if (area === undefined) throw new PuzzledError('internal', `There is no staging area ${operation.area}`)
@@ -112,12 +151,20 @@ function locateSlot(
   return { area, slot, staged: disk.stat(area, slot) }
 }
 
-/** The last look: what was taken out must be what was compared before. */
-function unchanged({ disk }: Ground, area: Dir, slot: Buffer, old: OldIdentity, at: Place): void {
-  const taken = disk.stat(area, slot)
+/** The last look: what was taken out must be what was compared before, a directory with everything in it. */
+function unchanged(
+  { disk, witness }: Ground,
+  area: Dir,
+  operation: Exclude<Entry, { kind: 'place' }>,
+  at: Place,
+): void {
+  const { old, slot } = operation
+  const taken = disk.stat(area, nameOf(slot))
   const same =
     taken?.ino === old.ino &&
-    (taken.kind === 'dir' || (taken.size === old.size && String(taken.mtimeNs) === old.mtime))
+    (taken.kind === 'dir'
+      ? witness.left(area, operation)
+      : taken.size === old.size && String(taken.mtimeNs) === old.mtime)
   if (!same) throw moved(at)
 }
 

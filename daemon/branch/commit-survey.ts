@@ -132,6 +132,8 @@ function strangers({ disk }: CommitContext, dirs: BaseDirs, plan: CommitPlan, co
     const names = known.get(keyOf(change, change.path))
     try {
       const { dir } = dirs.open(change.base, change.path)
+      if (disk.mountOf(dir) !== disk.mountOf(dirs.root(change.base)))
+        collisions.push({ path: change.path, message: 'something is mounted on it' })
       for (const name of disk.list(dir))
         if (!names?.has(name.toString('latin1')))
           collisions.push({

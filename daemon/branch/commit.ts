@@ -10,6 +10,7 @@ import { type CommitPlan, PlanError, planCommit } from './commit-plan.ts'
 import { beginOf, recordOf } from './commit-record.ts'
 import { Stager } from './commit-stage.ts'
 import { survey } from './commit-survey.ts'
+import { Witness } from './commit-witness.ts'
 import { writeChanges } from './journal/changes.ts'
 import { type Area, type Operation, splitPath, textOf } from './journal/format.ts'
 import { type JournalEnd, publishIntent, writePending } from './journal/writer.ts'
@@ -40,7 +41,12 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
     const areas = areasOf(context, job, plan, bases)
     try {
       writeOpening(disk, journal, job.commit, areas.list)
-      ground = { disk, dirs: bases, areas: openAreas(disk, journal, areas.list, job.commit, 'create') }
+      ground = {
+        disk,
+        dirs: bases,
+        areas: openAreas(disk, journal, areas.list, job.commit, 'create'),
+        witness: new Witness(disk, () => job.changes),
+      }
       written = stageAndRecord(context, job, plan, areas, ground, journal)
       await hooks.beforeIntent(job.commit)
       failpoint('commit.before-intent')

@@ -17,6 +17,9 @@ const edit: Change = {
 }
 const dir: Change = { ...makeChange({ path: 'd', kind: 'metadata', dir: true }), identity: seen }
 
+const directory = (change: Partial<DiskStat> = {}): DiskStat =>
+  stat({ kind: 'dir', ...modeOf(dir), ...change })
+
 describe('a conflict', () => {
   it('is none where the base is what was reviewed', () => {
     expect(conflictOf(edit, { stat: stat() }, FORK)).toBeNull()
@@ -39,10 +42,17 @@ describe('a conflict', () => {
 
   it('is not what others did in a directory, only another directory', () => {
     expect(
-      conflictOf(dir, { stat: stat({ kind: 'dir', ctimeNs: 5000n, mtimeNs: 5000n, nlink: 7 }) }, FORK),
+      conflictOf(dir, { stat: directory({ ctimeNs: 5000n, mtimeNs: 5000n, nlink: 7 }) }, FORK),
     ).toBeNull()
-    expect(conflictOf(dir, { stat: stat({ kind: 'dir', ino: 3 }) }, FORK)).toMatch(
-      /another file has its place/,
+    expect(conflictOf(dir, { stat: directory({ ino: 3 }) }, FORK)).toMatch(/another file has its place/)
+  })
+
+  it('is a mode of a directory that somebody else may have set', () => {
+    expect(conflictOf(dir, { stat: directory({ mode: 0o700 }) }, FORK)).toMatch(/mode or owner was changed/)
+    const opened: Change = { ...dir, new: dir.new === null ? null : { ...dir.new, mode: 0o777 } }
+    expect(conflictOf(opened, { stat: directory() }, FORK)).toBeNull()
+    expect(conflictOf(opened, { stat: directory({ ctimeNs: 5000n }) }, FORK)).toMatch(
+      /after the fork, and its mode/,
     )
   })
 
@@ -61,6 +71,10 @@ describe('a conflict', () => {
     )
   })
 })
+
+function modeOf({ old }: Change): Partial<DiskStat> {
+  return old === null ? {} : { mode: old.mode, uid: old.uid, gid: old.gid }
+}
 
 const sha = ({ old }: Change): { sha256?: string } =>
   old?.sha256 === undefined ? {} : { sha256: old.sha256 }

@@ -1,6 +1,6 @@
 // pure
 import { encodePath } from '../contract/bytes.ts'
-import type { BaseIdentity, Change, NodeState } from '../contract/changeset.ts'
+import { type BaseIdentity, type Change, type NodeState, sameMetadata } from '../contract/changeset.ts'
 import type { ConflictEntry } from '../contract/engine.ts'
 import type { DiskStat, DiskXattr } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
@@ -27,9 +27,29 @@ export function conflictOf(change: Change, found: Found, forkedAtNs: bigint | nu
     return `it is a ${stat.kind} in the base now, it was a ${change.old.type}`
   if (change.old.type !== 'dir' && forkedAtNs !== null && stat.ctimeNs > forkedAtNs)
     return 'it was changed in the base after the fork'
-  return change.identity === undefined
-    ? differingState(change.old, found)
-    : differingIdentity(change.identity, stat, change.old.type === 'dir')
+  if (change.identity === undefined) return differingState(change.old, found)
+  return (
+    differingIdentity(change.identity, stat, change.old.type === 'dir') ??
+    (change.old.type === 'dir' ? differingDirectory(change, change.old, stat, forkedAtNs) : null)
+  )
+}
+
+/**
+ * A directory's times change with its entries, so a mode that differs in a directory that was changed after the fork may
+ * be the branch's or somebody else's: nobody can tell, and nobody's is set back.
+ */
+function differingDirectory(
+  change: Change,
+  old: NodeState,
+  now: DiskStat,
+  forkedAtNs: bigint | null,
+): string | null {
+  if (old.mode !== now.mode || old.uid !== now.uid || old.gid !== now.gid)
+    return 'its mode or owner was changed in the base since it was reviewed'
+  const late = forkedAtNs !== null && now.ctimeNs > forkedAtNs
+  return late && change.new?.type === 'dir' && !sameMetadata(old, change.new)
+    ? 'it was changed in the base after the fork, and its mode, owner or attributes differ'
+    : null
 }
 
 /** A directory's times and link count change with its entries, which are compared by themselves. */

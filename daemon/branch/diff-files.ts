@@ -74,7 +74,7 @@ export class DiffFiles {
     const fresh = stateOf(stat, attributes.xattrs)
     const inode = stat.nlink > 1 ? `${stat.dev}:${stat.ino}` : undefined
     if (below !== undefined && kindOf(below.stat) === 'file') {
-      const change = this.#pair(at, { fd, links: stat.nlink }, fresh, below.dir, attributes.findings)
+      const change = this.#pair(at, { fd, links: stat.nlink }, fresh, below, attributes.findings)
       this.#put(change, inode)
       return false
     }
@@ -90,11 +90,11 @@ export class DiffFiles {
     at: Named,
     { fd, links }: { fd: number; links: number },
     fresh: NodeState,
-    below: number,
+    { dir, stat }: Below,
     findings: readonly ChangeFinding[],
   ): { change: Change; unchanged: boolean } {
-    return withFd(openat(below, at.name, READ), (oldFd) => {
-      const stat = statFd(oldFd)
+    // Looked at before it is opened: should another file be read, the identity is not that one's, and the commit sees it.
+    return withFd(openat(dir, at.name, READ), (oldFd) => {
       const old = stateOf(stat, readBaseXattrs(oldFd))
       const content =
         this.#promisedPair(at, stat, old, fresh) ??

@@ -115,7 +115,8 @@ export class KernelDisk implements Disk {
   }
 
   setTime(dir: Dir, name: Uint8Array, mtimeNs: bigint): void {
-    utimensat(dir, name, mtimeNs)
+    if (name.length === 0) futimens(dir, mtimeNs)
+    else utimensat(dir, name, mtimeNs)
   }
 
   rename(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array, how: RenameHow): void {

@@ -1,5 +1,6 @@
 import { type Disk, nameOf } from '../lib/disk.ts'
 import { readChanges } from './journal/changes.ts'
+import { splitPath } from './journal/format.ts'
 import { stateOf } from './journal/reader.ts'
 import { journalName } from './journal/writer.ts'
 import { readTraces } from './recover.ts'
@@ -22,11 +23,13 @@ export function ownLandings(disk: Disk, journalPath: string, branch: string): Re
       if (read.begin.branch !== branch || read.begin.reverts !== null) continue
       // DONE was written behind everything that was renamed.
       const at = disk.stat(journal, nameOf(journalName(commit)))?.mtimeNs ?? 0n
-      for (const { base, path } of readChanges(disk, journal, commit)) {
-        const key = landingKey(base, path)
-        const known = landings.get(key)
-        if (known === undefined || known < at) landings.set(key, at)
-      }
+      // With each path its directory, which is another one by that alone.
+      for (const { base, path } of readChanges(disk, journal, commit))
+        for (const touched of [path, splitPath(path).parent]) {
+          const key = landingKey(base, touched)
+          const known = landings.get(key)
+          if (known === undefined || known < at) landings.set(key, at)
+        }
     }
     return landings
   } finally {

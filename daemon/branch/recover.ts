@@ -4,6 +4,8 @@ import { failpoint } from '../lib/failpoint.ts'
 import { BaseDirs } from './base-dirs.ts'
 import type { Ground } from './commit-apply.ts'
 import { finish } from './commit-finish.ts'
+import { Witness } from './commit-witness.ts'
+import { readChanges } from './journal/changes.ts'
 import { parseJournal, type ReadJournal, stateOf } from './journal/reader.ts'
 import { append, continueJournal, journalName } from './journal/writer.ts'
 import { type CommitFate, type CommitTraces, planRecovery, type RecoveryStep } from './recovery-plan.ts'
@@ -119,6 +121,7 @@ function goOn(disk: Disk, journal: Dir, read: ReadJournal, at: string): CommitFa
       disk,
       dirs: new BaseDirs(disk, roots),
       areas: openAreas(disk, journal, begin.areas, begin.commit, 'open'),
+      witness: new Witness(disk, () => readChanges(disk, journal, begin.commit)),
     }
     let end = continueJournal(read)
     if (read.outcome.length > 0) end = append(disk, journal, end, { kind: 'retried', at })

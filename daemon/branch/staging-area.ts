@@ -122,11 +122,20 @@ export function removeTree(disk: Disk, parent: Dir, name: Buffer): void {
   }
   const top = disk.openDir(parent, name)
   try {
+    refuseMount(disk, parent, top, name)
     emptyDir(disk, top)
   } finally {
     disk.close(top)
   }
   disk.removeDir(parent, name)
+}
+
+/** What somebody mounted there is never removed with it, whatever brought it below our directories. */
+function refuseMount(disk: Disk, from: Dir, dir: Dir, name: Buffer): void {
+  if (disk.mountOf(dir) !== disk.mountOf(from))
+    throw Object.assign(new Error(`Something is mounted on "${name.toString()}", which is to be removed`), {
+      code: 'EXDEV',
+    })
 }
 
 function emptyDir(disk: Disk, top: Dir): void {
@@ -138,6 +147,7 @@ function emptyDir(disk: Disk, top: Dir): void {
       }
       const dir = disk.openDir(top, name)
       try {
+        refuseMount(disk, top, dir, name)
         for (const below of disk.list(dir)) {
           const stat = disk.stat(dir, below)
           // Named by inode: unique, also among those that an interrupted removal left.

@@ -65,7 +65,7 @@ export interface Disk {
   hardLink(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): void
   /** Makes owner, mode, xattrs and mtime of a node exactly these, in an order in which no bit is lost. */
   setMeta(dir: Dir, name: Uint8Array, meta: DiskMeta): void
-  /** The mtime of a node, a symlink itself. */
+  /** The mtime of a node, a symlink itself; with an empty name of the directory. */
   setTime(dir: Dir, name: Uint8Array, mtimeNs: bigint): void
   rename(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array, how: RenameHow): void
   unlink(dir: Dir, name: Uint8Array): void

@@ -108,6 +108,8 @@ export function describeDisk(name: string, make: () => { disk: Disk; path: strin
       expect(disk.stat(root, a)?.mtimeNs).toBe(5n)
       disk.setTime(root, a, 7n)
       expect(disk.stat(root, a)?.mtimeNs).toBe(7n)
+      disk.setTime(root, NO_NAME, 9n)
+      expect(disk.stat(root, NO_NAME)?.mtimeNs).toBe(9n)
     })
 
     it('removes files and empty directories only as what they are', () => {

@@ -64,6 +64,8 @@ export function writePending(
   flush()
   disk.writeAt(dir, name, end, Buffer.alloc(RESERVE_BYTES))
   disk.fsync(dir, name)
+  // J2: the name of the list of changes, which recovery reads, is durable before INTENT is.
+  disk.fsync(dir, NO_NAME)
   failpoint('journal.pending')
   return { name: journalName(begin.commit), end, check }
 }
