@@ -1,6 +1,7 @@
 import { beforeEach, expect, it } from 'vitest'
 import { type FakeWorld, fakeWorld, REQUESTER, runRequest } from '../../test/fakes/ports.ts'
 import type { AgentSession } from '../contract/engine.ts'
+import { PuzzledError } from '../lib/errors.ts'
 import { EventStream } from './event-stream.ts'
 import { LocalEngine } from './local-engine.ts'
 
@@ -70,6 +71,21 @@ it('who read its record before somebody else finished it, and asks after that, h
   goOn()
   expect(first).toMatchObject({ state: 'discarded' })
   expect(await late).toEqual(first)
+})
+
+it('a branch that is discarded while it is looked at says so, not what was missing then', async () => {
+  world.verdict = 'hold'
+  const { id } = await start()
+  world.endAgent?.()
+  await engine.finish(id)
+  world.ports.differ.diff = async () => {
+    world.records.delete(id)
+    throw new PuzzledError('kernel-refused', 'openat2 failed: ENOENT')
+  }
+  await expect(engine.review(id)).rejects.toMatchObject({
+    code: 'wrong-state',
+    message: expect.stringContaining('discarded meanwhile'),
+  })
 })
 
 it('what happened since counts more than how it ended', async () => {

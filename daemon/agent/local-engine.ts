@@ -347,8 +347,20 @@ export class LocalEngine implements Engine {
     const id = await this.#ports.store.resolve(text)
     return this.#shared.locks.run(id, async () => {
       await reclaim(this.#ports, this.#shared.running, id)
-      return work(id)
+      return work(id).catch((error: unknown) => this.#orGone(id, error))
     })
+  }
+
+  /** Discarding waits for nobody: whatever failed for want of a branch that went meanwhile failed because of that. */
+  async #orGone(id: string, error: unknown): Promise<never> {
+    const state = await this.#ports.store.read(id).then(
+      (record) => record.state,
+      (missing: unknown) => (isUnknown(missing) ? 'discarded' : null),
+    )
+    // A branch that its own verb has removed, or that says so itself, needs no other words.
+    if (state !== 'discarding' && state !== 'discarded') throw error
+    if (error instanceof PuzzledError && (error.code === 'wrong-state' || isUnknown(error))) throw error
+    throw new PuzzledError('wrong-state', `Branch ${id} was discarded meanwhile`, { cause: error })
   }
 }
 
