@@ -18,6 +18,7 @@ import { createNetns } from './kernel/netns.ts'
 import { PuzzledError } from './lib/errors.ts'
 import { KeyLock } from './lib/key-lock.ts'
 import { BranchQueue, type NetworkCounters } from './network/branch-queue.ts'
+import { DropWatch } from './network/drop-watch.ts'
 import { type BranchNetwork, openNetwork } from './network/gate-network.ts'
 import { netTest } from './network/net-test.ts'
 import { editedRequest, refuseSecrets } from './network/queue-edit.ts'
@@ -41,6 +42,7 @@ export class NetworkParts implements Outbox {
   readonly #publish: (event: PuzzledEvent) => void
   readonly #counters: NetworkCounters | undefined
   readonly #room: QueueRoom | undefined
+  readonly #drops: DropWatch
   readonly #owner = new KeyLock<string>()
   readonly #live = new Map<string, Live>()
 
@@ -57,6 +59,7 @@ export class NetworkParts implements Outbox {
     this.#directoryOf = directoryOf
     this.#publish = publish
     this.#counters = counters
+    this.#drops = new DropWatch(publish, counters)
   }
 
   /** Bytes of all branches since the start, for the metrics. */
@@ -79,6 +82,7 @@ export class NetworkParts implements Outbox {
       try {
         const network = await openNetwork({ ...this.#options(record), netns: namespace })
         this.#live.set(record.id, { network, namespace })
+        this.#drops.begin(record.id, network)
         return network
       } catch (error) {
         closeSync(namespace)
@@ -96,7 +100,7 @@ export class NetworkParts implements Outbox {
       const { bytesOut, bytesIn } = live.network.usage()
       this.#past.out += bytesOut
       this.#past.in += bytesIn
-      this.#tellDropped(id, live.network)
+      this.#drops.end(id)
       try {
         await live.network.close()
       } finally {
@@ -107,29 +111,6 @@ export class NetworkParts implements Outbox {
 
   async closeAll(): Promise<void> {
     for (const id of [...this.#live.keys()]) await this.close(id)
-  }
-
-  /** Packets are counted by the kernel: that some were dropped is told once, when nothing can be dropped any more. */
-  #tellDropped(branch: string, network: BranchNetwork): void {
-    const time = new Date().toISOString()
-    for (const { layer, subject, rule, message, help, count } of this.#blocked(branch, network)) {
-      if (layer !== 'nft') continue
-      this.#counters?.denied(layer, count)
-      const event = { kind: 'denial', branch, time, layer, rule, message } as const
-      const told = { ...event, subject: `${count} ${subject}` }
-      this.#publish(help === undefined ? told : { ...told, help })
-    }
-  }
-
-  /** A count that cannot be read must not keep the network open. */
-  #blocked(branch: string, network: BranchNetwork): ReturnType<BranchNetwork['blocked']> {
-    try {
-      return network.blocked()
-    } catch (error) {
-      const message = `Dropped packets could not be counted: ${error}`
-      this.#publish({ kind: 'warning', branch, time: new Date().toISOString(), message })
-      return []
-    }
   }
 
   readings(id: string): Partial<Record<BudgetKind, number>> {

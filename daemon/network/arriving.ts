@@ -13,7 +13,8 @@ import { parseAbsolute, parseTarget } from './request-target.ts'
 export type AgentRequest = IncomingMessage | Http2ServerRequest
 export type AgentResponse = ServerResponse
 
-const isHttp2 = (request: AgentRequest): request is Http2ServerRequest => request.httpVersionMajor === 2
+export const isHttp2 = (request: AgentRequest): request is Http2ServerRequest =>
+  request.httpVersionMajor === 2
 
 export const arrivalOfRequest = (request: AgentRequest): Arrival => {
   const socket = isHttp2(request) ? request.stream.session?.socket : request.socket

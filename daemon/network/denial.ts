@@ -36,6 +36,7 @@ const TITLES: Readonly<Record<number, string>> = {
   421: 'The request names another host than its connection',
   429: 'A budget of the branch is used up',
   431: 'The headers are too large',
+  501: 'The gate does not speak this protocol',
   502: 'The other end cannot be reached or does not speak HTTP',
   503: 'The queue or the proxy of the branch is full',
   504: 'The other end did not answer in time',

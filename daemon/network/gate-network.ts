@@ -28,6 +28,8 @@ export interface BranchNetwork extends TrustView {
   readonly namespace: number
   readonly queue: BranchQueue
   usage(): NetworkUsage
+  /** Packets that went nowhere, per reason. */
+  dropped(): readonly BlockedRow[]
   /** What was blocked and why, packets included. */
   blocked(): readonly BlockedRow[]
   /** Ends every connection; the queue is closed too. May be called again. */
@@ -72,6 +74,7 @@ async function build(options: NetworkOptions, undo: UndoStack): Promise<BranchNe
     ...view,
     queue,
     usage: () => ({ ...gate.budget.total }),
+    dropped: () => droppedRows(netns.dropped()),
     blocked: () => [...log.rows(), ...droppedRows(netns.dropped())],
     close: () => {
       closing ??= closeAll(proxy, dns, ports, gate, netns, queue)

@@ -1,8 +1,9 @@
-import { type AgentRequest, type AgentResponse, hasBody, judgeable } from './arriving.ts'
+import { type AgentRequest, type AgentResponse, hasBody, isHttp2, judgeable } from './arriving.ts'
 import { NetworkDenied, problemBody, problemHeaders } from './denial.ts'
 import { enqueue } from './enqueue.ts'
 import { forward } from './forward.ts'
 import type { Gate } from './gate.ts'
+import { grpcRefusal, isGrpc, refuseGrpc } from './grpc.ts'
 import { isReadBody } from './read-body.ts'
 import { type Decision, decide, decideWithBody, type JudgedRequest } from './request-rule.ts'
 
@@ -23,6 +24,7 @@ export async function serve(
     const request = judgeable(from)
     subject = `${request.method} ${request.scheme}://${request.host.text}:${request.port}${request.target.raw.slice(0, 300)}`
     const decision = judge(gate, request)
+    refuseGrpc(request.headers, request.host.text, request.port)
     gate.budget.startRequest(decision.matched, request.host.text)
     proceed()
     kind = await act(gate, request, decision, from, to)
@@ -97,6 +99,10 @@ async function actOnBody(
 function refuse(denied: NetworkDenied, from: AgentRequest, to: AgentResponse): void {
   if (to.headersSent) {
     to.destroy()
+    return
+  }
+  if (isHttp2(from) && isGrpc(from.headers['content-type'])) {
+    from.stream.respond({ ':status': 200, ...grpcRefusal(denied) }, { endStream: true })
     return
   }
   const text = problemBody(denied)

@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect } from 'vitest'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
 import { network, rule } from '../fixtures/network-rules.ts'
@@ -7,6 +10,7 @@ import { Rig } from './network-rig.ts'
 
 const it = needs(root, program('curl'), program('python3'))
 const NETWORK = network([
+  rule('live', { hosts: ['live.example.com'], ports: [80, 443], class: 'live' }),
   rule('write', { hosts: ['*.example.com'], methods: ['POST'], class: 'queue' }),
   rule('read', { hosts: ['*.example.com'], ports: [80, 443] }),
 ])
@@ -80,5 +84,93 @@ describe('an agent in its branch', () => {
         /^(EPERM|EACCES|EAFNOSUPPORT|ENOPROTOOPT|EPROTONOSUPPORT|ESOCKTNOSUPPORT)$/,
       )
     expect(Object.keys(others)).toHaveLength(8)
+  })
+})
+
+/** Reads line by line, and says after each of them that it has it. */
+const FOLLOW = `
+import urllib.request as u, sys
+r = u.urlopen(sys.argv[1]); n = 0
+for line in r:
+    if line.startswith(b'data:'):
+        n += 1
+        u.urlopen('http://b.example.com/seen/%d' % n).read()
+print(n)
+`
+
+const GRPC = `
+const http2 = require('http2'), tls = require('tls')
+const s = http2.connect('https://' + process.argv[1], { createConnection: () => tls.connect({ host: '198.18.0.9', port: 443,
+  servername: process.argv[1], rejectUnauthorized: false, ALPNProtocols: ['h2'] }) })
+const r = s.request({ ':method': 'POST', ':path': '/pkg.Service/Call', 'content-type': 'application/grpc+proto', te: 'trailers' })
+r.on('response', (h, flags) => { console.log(JSON.stringify([h[':status'], h['grpc-status'], h['grpc-message'], flags & 1])); s.close() })
+r.on('error', (e) => { console.log(e.code); process.exit() })
+r.resume(); r.end(Buffer.alloc(5))
+`
+
+describe('a program in its branch', () => {
+  needs(
+    root,
+    program('go'),
+    program('python3'),
+  )('of Go reads http and https, with and without the variables', async () => {
+    const source = join(rig.directory, 'main.go')
+    writeFileSync(
+      source,
+      'package main\nimport ("fmt"; "io"; "net/http"; "os")\nfunc main() { for _, u := range os.Args[1:] { r, e := http.Get(u); if e != nil { fmt.Println(e); os.Exit(1) }; b, _ := io.ReadAll(r.Body); fmt.Println(r.Proto, string(b)) } }\n',
+    )
+    const binary = join(branch.base, 'reads')
+    const built = spawnSync('go', ['build', '-o', binary, source], { encoding: 'utf8', cwd: rig.directory })
+    expect(built.stderr).toBe('')
+    const urls = ['http://a.example.com/go', 'https://a.example.com/go']
+    const expected = 'HTTP/1.1 hello from a.example.com/go\nHTTP/2.0 hello from a.example.com/go\n'
+    const bare = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy', 'ALL_PROXY'].flatMap((name) => [
+      '-u',
+      name,
+    ])
+    for (const options of [[], bare]) {
+      const said = await inside('env', ...options, binary, ...urls)
+      expect([said.output, said.errors]).toEqual([expected, ''])
+    }
+  })
+
+  it.each(['http', 'https'])(
+    'follows events over %s for as long as they come, one by one',
+    async (scheme) => {
+      const count = 60
+      let [sent, seen] = [0, 0]
+      let more = (): void => undefined
+      rig.outside.handler = (request, response) => {
+        if (request.url !== '/events') {
+          seen = Number(request.url?.split('/').at(-1))
+          response.end('ok')
+          more()
+          return
+        }
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        // The next one is sent only when the program has shown that it has the one before.
+        more = () => {
+          if (sent === count) response.end()
+          else response.write(`data: ${++sent}\n\n`)
+        }
+        more()
+      }
+      const said = await inside('/usr/bin/python3', '-c', FOLLOW, `${scheme}://a.example.com/events`)
+      expect([said.output.trim(), said.errors, sent, seen]).toEqual([String(count), '', count, count])
+    },
+  )
+
+  it('that speaks gRPC is told in its own words that it cannot, and what would help', async () => {
+    const call = async (host: string): Promise<unknown> =>
+      JSON.parse((await inside(process.execPath, '-e', GRPC, host)).output)
+    expect(await call('live.example.com')).toEqual([
+      200,
+      '12',
+      expect.stringMatching(/gRPC needs HTTP\/2 .*\[grpc\].*tls: tunnel, class: live/),
+      1,
+    ])
+    expect(await call('other.example.org')).toEqual([200, '7', expect.stringContaining('No rule'), 1])
+    expect(rig.outside.requests).toEqual([])
+    expect(rig.events).toContainEqual(expect.objectContaining({ kind: 'denial', rule: 'grpc' }))
   })
 })
