@@ -7,7 +7,7 @@ import { tellProgress } from './progress.ts'
 import { requester } from './requester.ts'
 
 /** Other commands on the same store are soon done; only one that holds an agent is not. */
-const PATIENCE_MS = 2000
+const PATIENCE_MS = 5000
 const AGAIN_MS = 50
 
 /**

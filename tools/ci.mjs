@@ -7,6 +7,7 @@ import { availableParallelism, freemem, homedir, release, tmpdir, totalmem } fro
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installMissing } from './debian-packages.mjs'
+import { runWhereOrphansEnd } from './orphans.mjs'
 import { prefixed } from './package-tree.mjs'
 import { parseTotals } from './totals.mjs'
 
@@ -146,6 +147,7 @@ if (unknown.length > 0) {
   console.error(`Unknown leg ${unknown.join(', ')}; there are ${Object.keys(LEGS).join(', ')}`)
   process.exit(2)
 }
+runWhereOrphansEnd()
 const legs = wanted.length > 0 ? wanted : Object.keys(LEGS)
 const cache = cacheFolder()
 mkdirSync(cache, { recursive: true })

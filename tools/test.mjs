@@ -8,9 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { installMissing } from './debian-packages.mjs'
+import { runWhereOrphansEnd } from './orphans.mjs'
 import { testPlace } from './test-place.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+runWhereOrphansEnd()
 // Tests make files for other users; what they are refused must not depend on who started them.
 process.umask(0o022)
 const TIERS = {
