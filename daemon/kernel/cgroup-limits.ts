@@ -47,11 +47,22 @@ function filesOf(limits: CgroupLimits): [keyof CgroupLimits, readonly File[]][] 
     ['pids', [['pids.max', String(pids)]]],
     ['cpus', [['cpu.max', `${quota(cpus ?? 0)} ${CPU_PERIOD_MICROS}`]]],
     ['cpuWeight', [['cpu.weight', String(cpuWeight)]]],
-    ['ioWeight', [['io.weight', `default ${ioWeight}`]]],
+    // One file is for the cost model, the other for the scheduler: which of them acts, depends on the disk.
+    [
+      'ioWeight',
+      [
+        ['io.weight', `default ${ioWeight}`],
+        ['io.bfq.weight', `default ${bfqWeight(ioWeight ?? 100)}`],
+      ],
+    ],
     ['io', io === undefined ? [] : io.devices.map((device): File => ['io.max', `${device} ${ioKeys(io)}`])],
   ]
   return all.filter(([name]) => limits[name] !== undefined)
 }
+
+/** The scheduler counts to 1000 only; 100 is the usual share of both. As systemd translates it. */
+const bfqWeight = (weight: number): number =>
+  weight <= 100 ? weight : 100 + Math.round(((weight - 100) * 900) / 9900)
 
 const ioKeys = ({ readBytes, writeBytes, readOps, writeOps }: IoLimits): string =>
   Object.entries({ rbps: readBytes, wbps: writeBytes, riops: readOps, wiops: writeOps })
@@ -67,8 +78,8 @@ export function limitCgroup(path: string, limits: CgroupLimits): (keyof CgroupLi
 
 /** False where the kernel has no such limit. A value that it does not take is an error of ours and thrown. */
 function put(path: string, file: string, text: string): boolean {
-  // Hosts without swap have no swap file either, and nothing to limit.
-  if (!existsSync(join(path, file))) return file === 'memory.swap.max'
+  // Hosts without swap or without the scheduler have no file for them either, and nothing to limit.
+  if (!existsSync(join(path, file))) return file === 'memory.swap.max' || file === 'io.bfq.weight'
   try {
     writeFileSync(join(path, file), text)
     return true

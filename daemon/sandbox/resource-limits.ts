@@ -30,13 +30,16 @@ const rlimit = (value: number): Uint8Array => {
 }
 
 /**
- * No core files ever: a core pattern is the host's and may be a program that runs as root. The rest as the profile says.
+ * No core ever: the core pattern is the host's and may be a program that runs as root, to which the kernel would hand
+ * the agent's memory. A limit of 0 stops core files only; at exactly 1 the kernel starts no program either (it takes the
+ * crash for that of a core handler), and 1 is less than any file. `seccomp-arguments.ts` keeps it there. The rest as the
+ * profile says.
  */
 export function resourceLimitOps(rlimits: Profile['rlimits']): SpawnOp[] {
   const set = (name: string, resource: number, value: number): SpawnOp =>
     call(`limit ${name} to ${value}`, 'prlimit64', 0, resource, rlimit(value), null)
   return [
-    set('core', RLIMIT_CORE, 0),
+    set('core', RLIMIT_CORE, 1),
     ...Object.entries(RESOURCES).flatMap(([name, resource]) => {
       const value = rlimits[name as keyof typeof RESOURCES]
       return value === undefined ? [] : [set(name, resource, value)]

@@ -6,7 +6,8 @@ import { PROGRAMS, type SeccompProgram } from './seccomp-calls.ts'
 export interface ArgumentRow {
   readonly call: string
   readonly when: readonly Condition[]
-  readonly errno: 'EPERM' | 'ENOSYS' | 'EAFNOSUPPORT' | 'EPROTONOSUPPORT' | 'ENOPROTOOPT'
+  /** `nothing`: the call does nothing and says that it succeeded. */
+  readonly errno: 'EPERM' | 'ENOSYS' | 'EAFNOSUPPORT' | 'EPROTONOSUPPORT' | 'ENOPROTOOPT' | 'nothing'
   readonly programs: readonly SeccompProgram[]
   readonly why: string
 }
@@ -52,6 +53,18 @@ const requests: ArgumentRow[] = [
   refuse('ioctl', 'FS_IOC_FSSETXATTR sets the project id: a way out of the disk quota', [low(1, 0x401c5820)]),
   refuse('ioctl', 'FS_IOC_SETFLAGS clears project inheritance: the same way out', [low(1, 0x40086602)]),
   refuse('ioctl', 'FS_IOC32_SETFLAGS, the same', [low(1, 0x40046602)]),
+]
+
+const CORE = 4
+/** `ulimit -c 0` is in many scripts, and what it asks for is so already: there is no core. */
+const cores: ArgumentRow[] = [
+  refuse('setrlimit', 'a core limit of 0 would let core handlers run', [low(0, CORE)], 'nothing'),
+  refuse(
+    'prlimit64',
+    'a core limit of 0 would let core handlers run; asking is allowed',
+    [low(1, CORE), { arg: 2, op: 'ne', value: 0 }],
+    'nothing',
+  ),
 ]
 
 const AF = { INET: 2, INET6: 10, NETLINK: 16 } as const
@@ -137,6 +150,7 @@ const ASK = 0xffffffff
 export const ARGUMENTS: readonly ArgumentRow[] = [
   ...namespaces,
   ...requests,
+  ...cores,
   ...sockets,
   ...devices,
   ...setIds,

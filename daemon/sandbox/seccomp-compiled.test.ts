@@ -135,6 +135,15 @@ describe('arguments', () => {
     }
   })
 
+  it('let the core limit be asked for; setting it does nothing', () => {
+    for (const program of PROGRAMS) {
+      expect(answer(program, call('prlimit64', 0, 4, 0, 0x7000))).toBe(ALLOW)
+      expect(answer(program, call('prlimit64', 0, 7, 0x7000, 0))).toBe(ALLOW)
+      for (const set of [call('prlimit64', 0, 4, 0x7000, 0), call('setrlimit', 4, 0x7000)])
+        expect(answer(program, set)).toBe(ERRNO)
+    }
+  })
+
   it('let anonymous files be made; only sealed ones where executables are listed', () => {
     expect(answer('standard', call('memfd_create', 0, 1))).toBe(ALLOW)
     expect(answer('standard', call('memfd_create', 0, 1), true)).toBe(EPERM)

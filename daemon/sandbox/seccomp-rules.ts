@@ -23,6 +23,7 @@ export interface SeccompOptions {
 
 /** Generic Linux numbers; x86-64 and arm64 agree on all of these. */
 const ERRNO = {
+  nothing: 0,
   EPERM: 1,
   ENOSYS: 38,
   ENOPROTOOPT: 92,

@@ -2,11 +2,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { roundsOf } from '../threats/counts.ts'
 import { root } from '../tier/needs.ts'
 import { begin, DEVELOPER, type Workplace, workplace } from './cli.ts'
 
 /** A thousand for a release. */
-const KILLS = Number(process.env.PUZZLED_ESCAPE_KILLS ?? 8)
+const { rounds: KILLS, timeout } = roundsOf('PUZZLED_ESCAPE_KILLS')
 
 let place: Workplace
 beforeEach(() => {
@@ -57,7 +58,9 @@ describe.skipIf(root)('puzzlectl, killed', () => {
     expect(readFileSync(join(place.project, 'kept'), 'utf8')).toBe('kept\n')
   })
 
-  it(`at ${KILLS} random moments of a start: the next command finds nothing that runs and no mount`, async () => {
+  it(`at ${KILLS} random moments of a start: the next command finds nothing that runs and no mount`, {
+    timeout: 4 * timeout,
+  }, async () => {
     let began = 0
     for (let round = 0; round < KILLS; round++) {
       const script = 'trap "" HUP TERM; setsid sleep 300 & sleep 300'

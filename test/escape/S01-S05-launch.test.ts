@@ -4,12 +4,13 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { nativeFile } from '../../daemon/kernel/clone.ts'
+import { roundsOf } from '../threats/counts.ts'
 import { needs, program, root } from '../tier/needs.ts'
 import { attack, attackFolder, outside, parseReport, startOutside } from './attack.ts'
 import { branchFor, commandIn, inBranch } from './harness.ts'
 
 const check = needs(root, program('gcc'))
-const LAUNCHES = Number(process.env.PUZZLED_ESCAPE_LAUNCHES ?? 100)
+const { rounds: LAUNCHES, timeout } = roundsOf('PUZZLED_ESCAPE_LAUNCHES')
 
 describe('S1 leaked descriptors and working directory', () => {
   check('control: outside, the attack finds a descriptor that was left open', () => {
@@ -89,6 +90,7 @@ describe('S4 the setup phase', () => {
 
   check(
     `nobody can look into the child while it shares the daemon's memory (${LAUNCHES} launches)`,
+    { timeout },
     async () => {
       const branch = branchFor()
       const { child, output, ended } = hijack(600, process.execPath)

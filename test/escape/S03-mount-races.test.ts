@@ -4,11 +4,12 @@ import { dirname, join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { run } from '../root/branch.fixture.ts'
+import { roundsOf } from '../threats/counts.ts'
 import { needs, program, root } from '../tier/needs.ts'
 import { branchFor, commandIn, launcher } from './harness.ts'
 
 const check = needs(root, program('python3'))
-const LAUNCHES = Number(process.env.PUZZLED_ESCAPE_LAUNCHES ?? 150)
+const { rounds: LAUNCHES, timeout } = roundsOf('PUZZLED_ESCAPE_LAUNCHES')
 
 /** Exchanges two names as fast as it can, for as long as it lives. */
 const SWAP = `
@@ -46,6 +47,7 @@ describe('S3 races on the places that are mounted', () => {
 
   check(
     `a base that is exchanged for a link to /etc all the time is right or refused (${LAUNCHES} launches)`,
+    { timeout },
     async () => {
       const branch = branchFor()
       const trap = join(dirname(branch.base), 'trap')

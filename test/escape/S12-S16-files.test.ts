@@ -6,7 +6,7 @@ import { needs, program, root } from '../tier/needs.ts'
 import { attack, attackFolder, outside, parseReport } from './attack.ts'
 import { branchFor, commandIn, inBranch } from './harness.ts'
 
-const check = needs(root, program('gcc'))
+const check = needs(root, program('gcc'), program('python3'))
 
 describe('S12 settings of the host', () => {
   const SETTINGS = [
@@ -48,7 +48,25 @@ describe('S12 settings of the host', () => {
     expect(report).toEqual(Object.fromEntries(SETTINGS.map((path) => [path, answer(path)])))
   })
 
-  check('a crash leaves no core file and runs no handler', async () => {
+  check('the limit that keeps core handlers of the host from running cannot be changed', async () => {
+    const branch = branchFor()
+    const line = "grep core /proc/self/limits | tr -s ' '"
+    const set =
+      'python3 -c "import resource as r; r.setrlimit(r.RLIMIT_CORE, (0, 0)); print(r.getrlimit(r.RLIMIT_CORE))"'
+    const ran = await commandIn(branch, [
+      'sh',
+      '-ec',
+      `${line}; ulimit -c 0; ${line}; prlimit --core=0:0 --pid $$; ${line}; ${set}`,
+    ])
+    const kept = 'Max core file size 1 1 bytes \n'
+    expect(ran.output).toBe(`${kept}${kept}${kept}(1, 1)\n`)
+    // The control: outside, each of them sets it.
+    expect(outside(['sh', '-ec', `ulimit -c 0; ${line}; ${set}`])).toBe(
+      'Max core file size 0 0 bytes \n(0, 0)\n',
+    )
+  })
+
+  check('a crash leaves no core file', async () => {
     const branch = branchFor()
     const ran = await commandIn(branch, ['sh', '-c', 'ulimit -c; ulimit -Hc; kill -SEGV $$'])
     expect(ran.output).toBe('0\n0\n')

@@ -5,12 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect } from 'vitest'
 import { requestOf, run } from '../root/branch.fixture.ts'
+import { roundsOf } from '../threats/counts.ts'
 import { needs, program, root } from '../tier/needs.ts'
 import { attack, parseReport } from './attack.ts'
 import { branchFor, commandIn, inBranch, launcher } from './harness.ts'
 
 const check = needs(root, program('gcc'))
-const CYCLES = Number(process.env.PUZZLED_ESCAPE_CYCLES ?? 100)
+const { rounds: CYCLES, timeout } = roundsOf('PUZZLED_ESCAPE_CYCLES')
 
 /** Two readings of a file that is being written to differ. */
 async function changes(path: string): Promise<boolean> {
@@ -103,7 +104,7 @@ describe('S49 what is left', () => {
     cgroups: cgroups(),
   })
 
-  check(`${CYCLES} branches that are killed in every moment leave nothing`, async () => {
+  check(`${CYCLES} branches that are killed in every moment leave nothing`, { timeout }, async () => {
     const branch = branchFor()
     const before = stock()
     for (let cycle = 0; cycle < CYCLES; cycle++) {

@@ -8,13 +8,14 @@ import { PROFILE } from '../../daemon/sandbox/plan.fixture.ts'
 import { run } from '../root/branch.fixture.ts'
 import { TestStore } from '../root/branches.ts'
 import { lines } from '../root/diff-ground.ts'
+import { roundsOf } from '../threats/counts.ts'
 import { needs, program, root } from '../tier/needs.ts'
 import { launcher } from './harness.ts'
 
 const check = needs(root, program('python3'), program('tar'))
 const OWNER = 1000
 /** Times 100 bytes of name: far beyond PATH_MAX. */
-const DEPTH = Number(process.env.PUZZLED_ESCAPE_DEPTH ?? 300)
+const { rounds: DEPTH } = roundsOf('PUZZLED_ESCAPE_DEPTH')
 
 interface Done {
   readonly changeset: Changeset

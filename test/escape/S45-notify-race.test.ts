@@ -4,11 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { pidfdOpen } from '../../daemon/kernel/pidfd.ts'
 import { type Question, type SeccompListener, takeListener } from '../../daemon/kernel/seccomp-notify.ts'
+import { roundsOf } from '../threats/counts.ts'
 import { needs, program, root } from '../tier/needs.ts'
 import { attack, attackFolder, parseReport, startOutside } from './attack.ts'
 
 const check = needs(root, program('gcc'))
-const ROUNDS = Number(process.env.PUZZLED_ESCAPE_ROUNDS ?? 3000)
+const { rounds: ROUNDS, timeout } = roundsOf('PUZZLED_ESCAPE_ROUNDS')
 const EACCES = 13
 const AT_PATH = 1
 
@@ -64,7 +65,7 @@ check('S45 control: a supervisor that lets the kernel read the path again is bet
   expect(wrong).toBeGreaterThan(0)
 })
 
-check('S45: a supervisor that opens its own copy never hands out anything else', async () => {
+check('S45: a supervisor that opens its own copy never hands out anything else', { timeout }, async () => {
   const counts = await race(careful, ROUNDS)
   expect(counts).toMatchObject({ wrong: 0, asked: ROUNDS })
   expect(counts.right).toBeGreaterThan(0)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
 import type { Changeset } from '../../daemon/contract/changeset.ts'
+import { roundsOf } from '../threats/counts.ts'
 import { root } from '../tier/needs.ts'
 import type { TestBranch } from './branches.ts'
 import { CommitGround, describeTree, NO_HOOKS, sh, temporary } from './commit-ground.ts'
@@ -30,7 +31,7 @@ while (!stop()) {
 parentPort.close()
 `
 
-const ROUNDS = Number(process.env.PUZZLED_RACE_ROUNDS ?? 10_000)
+const { rounds: ROUNDS } = roundsOf('PUZZLED_RACE_ROUNDS')
 
 async function swapping(
   path: string,

@@ -11,13 +11,14 @@ import { requireApproved } from '../../daemon/branch/still-approved.ts'
 import type { Changeset } from '../../daemon/contract/changeset.ts'
 import type { Dir } from '../../daemon/lib/disk.ts'
 import { newCommitId } from '../../daemon/lib/ids.ts'
+import { roundsOf } from '../threats/counts.ts'
 import { needs, program, root } from '../tier/needs.ts'
 import { type TestBranch, TestStore } from './branches.ts'
 import { diffHere, NO_HOOKS, sh } from './commit-ground.ts'
 import { type FilesystemKind, makePlace, missingFor } from './filesystems.ts'
 import { LayerWriter } from './layer-writer.ts'
 
-const ROUNDS = Number(process.env.PUZZLED_WRITER_ROUNDS ?? 100)
+const { rounds: ROUNDS, timeout } = roundsOf('PUZZLED_WRITER_ROUNDS')
 /** Below and above the size up to which a file is copied in one piece. */
 const FILES = ['small', 'large'] as const
 
@@ -157,7 +158,7 @@ describe.each(['host', 'xfs', 'btrfs'] as const)(
   (kind) => {
     const it = needs(root, program('python3'), missingFor(kind))
 
-    it(`at any moment of ${ROUNDS} commits: what lands is what was approved`, { timeout: 900_000 }, () =>
+    it(`at any moment of ${ROUNDS} commits: what lands is what was approved`, { timeout }, () =>
       withWriter(kind, async (fork) => {
         const seen: Record<string, number> = {}
         for (let round = 0; round < ROUNDS; round++) {

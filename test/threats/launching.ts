@@ -87,16 +87,23 @@ export const LAUNCHING: readonly ThreatRow[] = [
   row(
     'S11',
     'forbidden system calls',
-    [`${KERNEL} › S11 forbidden system calls`],
+    [
+      `${KERNEL} › S11 forbidden system calls`,
+      'test/escape/S11-neighbours.test.ts › S11 commands of one branch against each other',
+    ],
     'outside, none is refused with EPERM',
     'seccomp with a verdict for every call of the kernel',
   ),
   row(
     'S12',
     'settings of the host',
-    [`${FILES} › S12 settings of the host`, `${FILES} › what proc tells about the host`],
+    [
+      `${FILES} › S12 settings of the host`,
+      `${FILES} › what proc tells about the host`,
+      'test/vm/checks/core.test.ts › a program of the host that handles cores',
+    ],
     'outside, root opens and reads them',
-    'masked and read-only proc, no sysfs, no core files',
+    'masked and read-only proc, no sysfs, no core files and no core handlers',
   ),
   row(
     'S13',

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { COUNTS } from '../../test/threats/counts.ts'
 import { ROWS, type ThreatRow } from '../../test/threats/rows.ts'
 
 const path = 'docs/threat-model.md'
@@ -20,4 +21,18 @@ const table = [
   '|---|---|---|---|---|',
   ...lines,
 ]
-console.log(JSON.stringify({ [path]: `${before}${begin}${table.join('\n')}\n${after}` }))
+const number = (count: number): string => count.toLocaleString('en')
+const counts = [
+  '| row | rounds | asked | in `npm test` | variable | all of them |',
+  '|---|---|---|---|---|---|',
+  ...COUNTS.map(
+    ({ row, what, asked, usual, variable, full }) =>
+      `| ${row} | ${what} | ${number(asked)} | ${number(usual)} | \`${variable}\` | ${full} |`,
+  ),
+]
+const [COUNTS_BEGIN, COUNTS_END] = ['<!-- counts -->\n', '<!-- end of counts -->']
+const [head, countsRest] = after.split(COUNTS_BEGIN)
+const tail = countsRest?.slice(countsRest.indexOf(COUNTS_END))
+if (head === undefined || tail === undefined) throw new Error(`${path} has no place for the counts`)
+const written = `${head}${COUNTS_BEGIN}${counts.join('\n')}\n${tail}`
+console.log(JSON.stringify({ [path]: `${before}${begin}${table.join('\n')}\n${written}` }))

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Profile, SMALLEST_MEMORY } from '../../../daemon/contract/profile.ts'
+import { diskOf } from '../../../daemon/kernel/cgroup-limits.ts'
 import { Launcher } from '../../../daemon/sandbox/launch.ts'
 import type { RunningBranch } from '../../../daemon/sandbox/running-branch.ts'
 import { makeBranch, requestOf, type TestBranch } from '../../root/branch.fixture.ts'
@@ -102,6 +103,47 @@ describe('disks', () => {
   it('take a weight that nobody acts on without saying that it was granted', async () => {
     const agent = await start({ resources: { ioWeight: 50 } }, 'sleep 100')
     expect(agent.grants).toContainEqual(expect.objectContaining({ what: 'share of the disks', full: false }))
+  })
+})
+
+describe('a share of the disks', () => {
+  /** A profile's share, and what the kernel has in the file of whoever acts on it. */
+  const shared = async (file: string) => {
+    const agent = await start({ resources: { ioWeight: 50 } }, 'sleep 100')
+    // On the scope: shares count among siblings.
+    return { grants: agent.grants, weight: readFileSync(join(dirname(agent.cgroup), file), 'utf8') }
+  }
+  const disk = (): string => {
+    const branch = makeBranch()
+    const device = diskOf(branch.base) ?? ''
+    branch.remove()
+    return device
+  }
+
+  it('is granted where the disk has the scheduler for it', async () => {
+    execFileSync('modprobe', ['bfq'])
+    const scheduler = `/sys/dev/block/${disk()}/queue/scheduler`
+    const before = /\[(\S+)\]/.exec(readFileSync(scheduler, 'utf8'))?.[1] ?? 'none'
+    writeFileSync(scheduler, 'bfq')
+    try {
+      const { grants, weight } = await shared('io.bfq.weight')
+      expect(grants).toContainEqual(granted('share of the disks'))
+      expect(weight).toMatch(/^(default )?50$/m)
+    } finally {
+      writeFileSync(scheduler, before)
+    }
+  })
+
+  it('is granted where the cost model is on', async () => {
+    const model = '/sys/fs/cgroup/io.cost.qos'
+    writeFileSync(model, `${disk()} enable=1`)
+    try {
+      const { grants, weight } = await shared('io.weight')
+      expect(grants).toContainEqual(granted('share of the disks'))
+      expect(weight).toMatch(/^default 50$/m)
+    } finally {
+      writeFileSync(model, `${disk()} enable=0`)
+    }
   })
 })
 
