@@ -37,6 +37,27 @@ const linksOf = (document: string, text: string): string[] =>
     posix.join(posix.dirname(document), link ?? ''),
   )
 
+/** Links to a heading, as `path#heading`. */
+const anchorsOf = (document: string, text: string): string[] =>
+  [...text.matchAll(/\]\(([^)#:]*)#([^)]+)\)/g)].map(
+    ([, link, anchor]) =>
+      `${link === '' ? document : posix.join(posix.dirname(document), link ?? '')}#${anchor}`,
+  )
+
+/** What a forge makes of headings. */
+const headingsOf = (text: string): string[] =>
+  [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+    (heading ?? '')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replace(/\s/g, '-'),
+  )
+
+const headingIsThere = (target: string): boolean => {
+  const [path = '', anchor = ''] = target.split('#')
+  return exists(path) && headingsOf(readDocument(path)).includes(anchor)
+}
+
 /** Names of files and folders of this repository, where a code span is one; a star stands for any name. */
 const pathsOf = (text: string): string[] =>
   spansOf(text).filter((span) =>
@@ -89,6 +110,9 @@ describe.each(documents())('%s', (document) => {
   it('links to files that exist', () =>
     expect(linksOf(document, text).filter((link) => !exists(link))).toEqual([]))
 
+  it('links to headings that exist', () =>
+    expect(anchorsOf(document, text).filter((target) => !headingIsThere(target))).toEqual([]))
+
   it('names files that exist', () => expect(pathsOf(text).filter((path) => !isThere(path))).toEqual([]))
 
   it('names npm scripts that exist', () => {
@@ -110,6 +134,8 @@ it('a verb, an option, a file or a link that is not there would be noticed', () 
   expect(unknownWords('npx puzzlectl approve fix -m why --only a')).toEqual([])
   expect(pathsOf('see `daemon/no/such.ts`').filter((path) => !isThere(path))).toHaveLength(1)
   expect(linksOf('docs/a.md', '[x](../no.md)')).toEqual(['no.md'])
+  expect(anchorsOf('docs/a.md', '[x](#b) [y](c.md#d)')).toEqual(['docs/a.md#b', 'docs/c.md#d'])
+  expect(['README.md#try-it', 'README.md#no'].map(headingIsThere)).toEqual([true, false])
 })
 
 it('every document can be reached from the README', () => {

@@ -10,11 +10,15 @@ export const run: VerbRun = async (context, [id = '', ...pairs]) => {
   const engine = await context.engine()
   for (const [kind, by] of more) {
     const record = await engine.extend(id, kind, by)
-    const text = `Branch ${record.id} has ${by} more ${kind}; it is ${record.state}.\n`
+    const text = `Branch ${record.id} may use ${said(pairs, kind)} more; it is ${record.state}.\n`
     await context.print(context.json ? jsonText(record) : text)
   }
   return 0
 }
+
+/** As it was typed; of several, the last one counts. */
+const said = (pairs: readonly string[], kind: string): string =>
+  pairs.findLast((pair) => pair.startsWith(`${kind}=`)) ?? kind
 
 function known(text: string): BudgetKind {
   const kind = BUDGET_KINDS.find((name) => name === text)

@@ -27,6 +27,28 @@ describe('a branch that runs', () => {
     expect([late.status, late.err]).toEqual([68, expect.stringContaining('There is no branch')])
   })
 
+  it('is given more of a budget by name, and by nothing that is not one', async () => {
+    const id = await start('exec sleep 600')
+    const budget = (...args: string[]) => here.puzzlectl(WHO.reviewer, 'budget', ...args)
+    // More than the profile gives is not for whoever asked for the agent.
+    expect((await puzzlectl('budget', id, 'wall=10m')).status).toBe(77)
+    const given = await budget(id, 'wall=10m', 'pids=5')
+    expect([given.status, given.out]).toEqual([
+      0,
+      `Branch ${id} may use wall=10m more; it is running.\nBranch ${id} may use pids=5 more; it is running.\n`,
+    ])
+    const record = JSON.parse((await budget('--json', id, 'wall=1s')).out) as object
+    expect(record).toMatchObject({ id, extensions: { wall: 601, pids: 5 } })
+    for (const pair of ['wall=-1', 'wall', 'wall=soon', 'luck=1']) {
+      const { status, err } = await budget(id, pair)
+      expect([pair, status, err]).toEqual([pair, 2, expect.stringMatching(/^puzzlectl: .*\n {2}hint: /)])
+    }
+    expect((await budget('nothing', 'wall=1s')).status).toBe(68)
+    expect((await here.puzzlectl(WHO.colleague, 'budget', id, 'wall=1s')).status).toBe(68)
+    expect((await puzzlectl('discard', id)).status).toBe(0)
+    expect((await budget(id, 'wall=1s')).status).toBe(68)
+  })
+
   it('is waited for, and its work lands', async () => {
     const id = await start('sleep 1; echo a > a.txt')
     const { status, out } = await puzzlectl('wait', id)

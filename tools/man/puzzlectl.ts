@@ -54,7 +54,7 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ['NO_COLOR', 'No colours, whatever its value.'],
   [
     'PUZZLED_PAGER, PAGER',
-    'What `diff` is shown with at a terminal. Default: `less`. Empty or `cat`: no pager.',
+    'What `diff` is shown with at a terminal. Default: `less`. Empty or `cat`: no pager. It gets no LESSOPEN, and as root LESSSECURE=1.',
   ],
   ['SUDO_UID, SUDO_GID, SUDO_USER', 'Under `sudo` the person who typed it is the requester, not root.'],
   ['DBUS_SYSTEM_BUS_ADDRESS', 'The bus on which the daemon is looked for.'],
