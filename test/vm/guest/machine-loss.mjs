@@ -99,7 +99,7 @@ function verify(round, landed) {
   assert.deepEqual(files().sort(), [`frozen-${round}`, `held-${round}`, one, too, `running-${round}`].sort())
   for (const name of ['running', 'frozen', 'held'])
     assert.equal(readFileSync(`${project}/${name}-${round}`, 'utf8'), `${name}\n`)
-  must(puzzlectl('root', 'audit', 'verify'))
+  must(puzzlectl('root', 'audit', 'verify', '--state-dir', '/data/store'))
   console.log(`verified: after round ${round} all branches are in their documented state`)
 }
 
