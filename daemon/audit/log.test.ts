@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { armFailpoint, observeFailpoints } from '../lib/failpoint.ts'
 import { AuditLog } from './log.ts'
-import { segmentName } from './segments.ts'
+import { listSegments, segmentName } from './segments.ts'
 import { loadPublicKey } from './signer.ts'
 import { type Verification, verifyLog } from './verify.ts'
 
@@ -142,6 +142,66 @@ describe('a crash', () => {
     const checked = await verify()
     expect(checked.bad).toBeNull()
     expect(checked.records).toBeGreaterThan(Math.max(...acknowledged))
+  })
+
+  it.each([...steps, ...rotation])(
+    'of the disk at %s: the log goes on by itself when it can',
+    async (step) => {
+      const log = await AuditLog.open(directory, { now, segmentBytes: 400, retryMillis: 0 })
+      const acknowledged: number[] = []
+      const append = async (at: number): Promise<void> => {
+        acknowledged.push(await log.append('test', 'b', { at }))
+      }
+      for (let at = 0; at < 4; at++) await append(at)
+      let times = 3
+      const disarm = armFailpoint(step, () => {
+        if (times-- > 0) throw Object.assign(new Error('no room here'), { code: 'ENOSPC' })
+      })
+      let refused = 0
+      for (let at = 100; at < 120; at++) await append(at).catch(() => refused++)
+      disarm()
+      expect(refused).toBe(3)
+      await log.close()
+      const lines = (await Promise.all((await listSegments(directory)).map(linesIn))).flat()
+      const records = lines.map((line) => JSON.parse(line) as { seq: number; kind: string; facts: object })
+      // What was refused is told; whoever was told that the record is there finds it under its number.
+      const gaps = records.filter(({ kind }) => kind === 'log-reopened').map(({ facts }) => facts)
+      expect(gaps.length).toBeGreaterThan(0)
+      for (const gap of gaps)
+        expect(gap).toMatchObject({ refused: expect.any(Number), cause: 'no room here' })
+      expect(acknowledged.map((seq) => records[seq]?.kind)).toEqual(acknowledged.map(() => 'test'))
+      expect(await verify()).toMatchObject({ bad: null, torn: false, records: records.length })
+    },
+  )
+
+  it('of the disk is not asked about more often than it should be', async () => {
+    const log = await AuditLog.open(directory, { now, retryMillis: 60_000 })
+    await log.append('test', 'b', {})
+    const disarm = armFailpoint('audit.before-sync', () => {
+      throw new Error('no room here')
+    })
+    await expect(log.append('test', 'b', {})).rejects.toMatchObject({ code: 'audit-failed' })
+    disarm()
+    await expect(log.append('test', 'b', {})).rejects.toMatchObject({ code: 'audit-failed' })
+    await log.close()
+    await write(1)
+    expect((await verify()).bad).toBeNull()
+  })
+
+  it('of the disk during which somebody changed the log: it stays shut', async () => {
+    const log = await AuditLog.open(directory, { now, retryMillis: 0 })
+    for (let at = 0; at < 5; at++) await log.append('test', 'b', { at })
+    const disarm = armFailpoint('audit.before-append', () => {
+      throw new Error('no room here')
+    })
+    await expect(log.append('test', 'b', {})).rejects.toMatchObject({ code: 'audit-failed' })
+    disarm()
+    const lines = await linesIn()
+    await put(lines.with(2, (lines[2] ?? '').replace('"at":2', '"at":7')))
+    for (let tries = 0; tries < 2; tries++)
+      await expect(log.append('test', 'b', {})).rejects.toMatchObject({ code: 'audit-failed' })
+    await log.close()
+    expect((await verify()).bad).toMatchObject({ seq: 3 })
   })
 
   it('in the middle of a line sets the torn part aside and goes on', async () => {

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
-import { type OpenedLog, openForAppend } from './open.ts'
+import { cutUnacknowledged, type OpenedLog, openForAppend } from './open.ts'
 import { type AuditRecord, encodeRecord, HEAD_KIND, type HeadFacts } from './record.ts'
 import { createSegment } from './segments.ts'
 
@@ -14,6 +14,8 @@ export interface AuditLogOptions {
    * one whose records do not fit is refused.
    */
   believeCleanEnd?: boolean
+  /** How long a log that could not be written waits before it tries again. */
+  retryMillis?: number
 }
 
 interface Waiting {
@@ -28,23 +30,28 @@ const SEGMENT_BYTES = 16 << 20
 const BATCH = 4096
 const NEWLINE = Buffer.from('\n')
 
+const RETRY_MILLIS = 1_000
+
 /**
  * Append-only, hash-chained log. `append` resolves when the record is on disk; everything that waits at that moment
- * shares one fsync. After a failed write nothing more is accepted: a log with a hole is worse than no log.
+ * shares one fsync. After a failed write nothing is accepted until the log was opened again as after a crash, from what is
+ * on disk: a log with a hole is worse than no log. That is tried with the next record, at most once a second.
  */
 export class AuditLog {
   readonly #directory: string
   readonly #now: () => Date
   readonly #segmentBytes: number
-  readonly #log: OpenedLog
+  readonly #retryMillis: number
+  #log: OpenedLog
   #waiting: Waiting[] = []
   #writing: Promise<void> | null = null
-  #broken: { cause: unknown } | null = null
+  #broken: { cause: unknown; at: number; refused: number } | null = null
 
   private constructor(directory: string, options: AuditLogOptions, log: OpenedLog) {
     this.#directory = directory
     this.#now = options.now
     this.#segmentBytes = options.segmentBytes ?? SEGMENT_BYTES
+    this.#retryMillis = options.retryMillis ?? RETRY_MILLIS
     this.#log = log
   }
 
@@ -59,10 +66,6 @@ export class AuditLog {
   /** The record's number, once it is on disk. */
   append(kind: string, branch: string, facts: Readonly<Record<string, unknown>>): Promise<number> {
     return new Promise((resolve, reject) => {
-      if (this.#broken !== null) {
-        reject(brokenError(this.#broken.cause))
-        return
-      }
       this.#waiting.push({ record: { kind, branch, facts }, resolve, reject })
       this.#writing ??= this.#drain()
     })
@@ -74,8 +77,7 @@ export class AuditLog {
     try {
       if (this.#broken === null && this.#log.walk.next > 0) await this.#write([this.#headLine()])
     } finally {
-      await this.#log.handle.close()
-      await this.#log.tip.close()
+      await closeFiles(this.#log)
     }
   }
 
@@ -91,14 +93,39 @@ export class AuditLog {
 
   async #writeBatch(batch: readonly Waiting[]): Promise<void> {
     try {
+      if (this.#broken !== null) await this.#reopen(this.#broken)
       if (this.#log.size >= this.#segmentBytes) await this.#rotate()
+      await this.#beginSegment()
       const first = this.#log.walk.next
       await this.#write(batch.map(({ record }) => this.#nextLine(record)))
       for (const [at, { resolve }] of batch.entries()) resolve(first + at)
     } catch (cause) {
-      this.#broken = { cause }
-      for (const { reject } of [...batch, ...this.#waiting.splice(0)]) reject(brokenError(cause))
+      const refused = [...batch, ...this.#waiting.splice(0)]
+      // Told that it is too early, one asks again when the time has come that was set before.
+      const before = this.#broken
+      const at = before !== null && before.cause === cause ? before.at : performance.now()
+      this.#broken = { cause, at, refused: (before?.refused ?? 0) + refused.length }
+      for (const { reject } of refused) reject(brokenError(cause))
     }
+  }
+
+  /**
+   * What was not acknowledged is set aside, whatever the kernel still has of it: after a failed sync nobody knows what
+   * reached the disk. The rest is read and must fit the tip.
+   */
+  async #reopen({ cause, at, refused }: { cause: unknown; at: number; refused: number }): Promise<void> {
+    if (performance.now() - at < this.#retryMillis) throw cause
+    const { segment, size } = this.#log
+    // A disk that is gone may refuse that, too; what counts is what can be opened now.
+    await closeFiles(this.#log).catch(() => undefined)
+    await cutUnacknowledged(this.#directory, segment, size, this.#now())
+    failpoint('audit.cut')
+    this.#log = await openForAppend(this.#directory, this.#now, false)
+    await this.#beginSegment()
+    const facts = { refused, cause: cause instanceof Error ? cause.message : String(cause) }
+    await this.#write([this.#nextLine({ kind: 'log-reopened', branch: '', facts })])
+    this.#broken = null
+    failpoint('audit.reopened')
   }
 
   #nextLine(record: Waiting['record']): Buffer {
@@ -155,15 +182,24 @@ export class AuditLog {
     this.#log.handle = next
     this.#log.segment++
     this.#log.size = 0
-    await this.#write([this.#headLine()])
+    await this.#beginSegment()
     failpoint('audit.rotated')
   }
+
+  /** Also where a crash came between the segment and its head. */
+  async #beginSegment(): Promise<void> {
+    if (this.#log.size === 0 && this.#log.walk.next > 0) await this.#write([this.#headLine()])
+  }
+}
+
+async function closeFiles({ handle, tip }: OpenedLog): Promise<void> {
+  await Promise.all([handle.close(), tip.close()])
 }
 
 const brokenError = (cause: unknown): PuzzledError =>
   new PuzzledError('audit-failed', 'The audit log cannot be written', {
     cause,
-    hint: 'Nothing is committed until it can: free space on the store, then start again.',
+    hint: 'Nothing is committed until it can. Free space on the store: it is tried again by itself.',
   })
 
 async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {

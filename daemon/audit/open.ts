@@ -1,8 +1,9 @@
-import { type FileHandle, mkdir, open, truncate } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readFile, rm, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { cleanEnd } from './clean-end.ts'
+import { decodeRecord, HEAD_KIND } from './record.ts'
 import { createSegment, linesOf, listSegments, segmentName } from './segments.ts'
 import { type HeadSigner, loadSigner, verifiesHead } from './signer.ts'
 import { TipFile } from './tip.ts'
@@ -48,20 +49,29 @@ export async function openForAppend(
   return { signer, tip, walk, segment, handle, size }
 }
 
-/** The last segment begins with a head that carries the state; one that a crash left empty needs the one before. */
+/**
+ * A segment begins with a head that carries the state. One that a crash left without, empty or not, needs those before it,
+ * back to one that has it.
+ */
 async function readTail(
   directory: string,
   segments: readonly number[],
   signer: HeadSigner,
   now: () => Date,
 ): Promise<{ walk: LogWalk; size: number }> {
-  const walk = new LogWalk(signer.publicKey, verifiesHead, (segments.at(-1) ?? 1) > 1)
-  const last = segments.at(-1)
-  if (last === undefined) return { walk, size: 0 }
-  const size = await readSegment(directory, last, walk, now, true)
-  const before = segments.at(-2)
-  if (size === 0 && before !== undefined) await readSegment(directory, before, walk, now, false)
+  let from = Math.max(0, segments.length - 1)
+  while (from > 0 && !(await beginsWithHead(directory, segments[from] ?? 1))) from--
+  const walk = new LogWalk(signer.publicKey, verifiesHead, (segments[from] ?? 1) > 1)
+  let size = 0
+  for (const segment of segments.slice(from))
+    size = await readSegment(directory, segment, walk, now, segment === segments.at(-1))
   return { walk, size }
+}
+
+async function beginsWithHead(directory: string, segment: number): Promise<boolean> {
+  for await (const lines of linesOf(directory, segment))
+    for (const { bytes, whole } of lines) return whole && decodeRecord(bytes)?.kind === HEAD_KIND
+  return false
 }
 
 /** Bytes of whole lines. */
@@ -96,6 +106,17 @@ const damaged = (directory: string, segment: number, offset: number, why: string
     },
   )
 
+/** For a log that failed while it was open: the last segment ends where the last acknowledged record does. */
+export async function cutUnacknowledged(
+  directory: string,
+  segment: number,
+  size: number,
+  now: Date,
+): Promise<void> {
+  const rest = (await readFile(join(directory, segmentName(segment)))).subarray(size)
+  if (rest.length > 0) await setTornAside(directory, segment, size, rest, now)
+}
+
 async function setTornAside(
   directory: string,
   segment: number,
@@ -103,14 +124,15 @@ async function setTornAside(
   bytes: Buffer,
   now: Date,
 ): Promise<void> {
-  const kept = await open(
-    join(directory, `torn-${segmentName(segment)}-${offset}-${now.getTime()}`),
-    'w',
-    0o600,
-  )
+  const path = join(directory, `torn-${segmentName(segment)}-${offset}-${now.getTime()}`)
+  const kept = await open(path, 'w', 0o600)
   try {
     await kept.writeFile(bytes)
     await kept.sync()
+  } catch (error) {
+    // Half a copy is worth nothing, and on a full disk every other try would leave one more.
+    await rm(path, { force: true })
+    throw error
   } finally {
     await kept.close()
   }

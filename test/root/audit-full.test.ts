@@ -1,14 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -75,6 +66,10 @@ function fill(directory: string): void {
   }
 }
 
+const SOON = { timeout: 30_000, interval: 300 }
+
+const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code
+
 /** The log's last block has room after the disk is full: records go on until it has none. */
 async function useLastPage(engine: Engine, id: string): Promise<void> {
   for (let most = 200; most > 0; most--)
@@ -88,32 +83,47 @@ async function useLastPage(engine: Engine, id: string): Promise<void> {
 }
 
 describe('an audit log that cannot be written', () => {
-  check('stops commits and new agents; what runs reads on, and everything can be looked at', async () => {
-    await withSmallLog(async (engine, base, audit) => {
-      const done = await start(engine, base, 'echo changed > kept')
-      done.input?.end()
-      await done.exited
-      const { branch } = await engine.finish(done.id)
-      const running = await start(engine, base, 'read -r line; cat kept; echo "got $line"')
-      fill(audit)
-      await useLastPage(engine, running.id)
-      // The commit is the first that must be written before it happens.
-      await expect(engine.commit(branch)).rejects.toMatchObject({ code: 'audit-failed' })
-      expect(readFileSync(join(base, 'kept'), 'utf8')).toBe('as it was\n')
-      running.input?.end('go on\n')
-      const [output] = await Promise.all([
-        running.output === undefined ? '' : text(running.output),
-        running.exited.catch(() => undefined),
-      ])
-      expect(output).toBe('as it was\ngot go on\n')
-      expect((await engine.list()).length).toBe(2)
-      expect((await engine.show(branch)).id).toBe(branch)
-      expect((await engine.changes(branch)).changes.length).toBeGreaterThan(0)
-      await expect(start(engine, base, 'true')).rejects.toMatchObject({ code: 'audit-failed' })
-      expect(readFileSync(join(base, 'kept'), 'utf8')).toBe('as it was\n')
-      // What is in the log is whole; at most its last line is torn.
-      expect((await verifyLog(audit, await loadPublicKey(audit))).bad).toBeNull()
-      expect(existsSync(join(audit, 'filler'))).toBe(true)
-    })
-  })
+  check(
+    'stops commits and new agents until there is room; what runs reads on, and all can be looked at',
+    async () => {
+      await withSmallLog(async (engine, base, audit) => {
+        const done = await start(engine, base, 'echo changed > kept')
+        done.input?.end()
+        await done.exited
+        const { branch } = await engine.finish(done.id)
+        const running = await start(engine, base, 'read -r line; cat kept; echo "got $line"')
+        fill(audit)
+        await useLastPage(engine, running.id)
+        // The commit is the first that must be written before it happens.
+        await expect(engine.commit(branch)).rejects.toMatchObject({ code: 'audit-failed' })
+        expect(readFileSync(join(base, 'kept'), 'utf8')).toBe('as it was\n')
+        running.input?.end('go on\n')
+        const [output] = await Promise.all([
+          running.output === undefined ? '' : text(running.output),
+          running.exited.catch(() => undefined),
+        ])
+        expect(output).toBe('as it was\ngot go on\n')
+        expect((await engine.list()).length).toBe(2)
+        expect((await engine.show(branch)).id).toBe(branch)
+        expect((await engine.changes(branch)).changes.length).toBeGreaterThan(0)
+        await expect(start(engine, base, 'true')).rejects.toMatchObject({ code: 'audit-failed' })
+        expect(readFileSync(join(base, 'kept'), 'utf8')).toBe('as it was\n')
+        // What is in the log is whole; at most its last line is torn.
+        expect((await verifyLog(audit, await loadPublicKey(audit))).bad).toBeNull()
+        // With room again it goes on without anybody's doing, and what was refused is said.
+        rmSync(join(audit, 'filler'))
+        await expect
+          .poll(() => engine.commit(branch).then(({ state }) => state, codeOf), SOON)
+          .toBe('committed')
+        expect(readFileSync(join(base, 'kept'), 'utf8')).toBe('changed\n')
+        const next = await start(engine, base, 'cat kept')
+        next.input?.end()
+        expect(next.output === undefined ? '' : await text(next.output)).toBe('changed\n')
+        await next.exited
+        const log = readFileSync(join(audit, '00000001.jsonl'), 'utf8')
+        expect(log).toMatch(/"kind":"log-reopened","branch":"","facts":\{"refused":[1-9]\d*,"cause":"ENOSPC/)
+        expect((await verifyLog(audit, await loadPublicKey(audit))).bad).toBeNull()
+      })
+    },
+  )
 })
