@@ -24,7 +24,10 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
       thaw: () => agent.thaw(),
       kill: async () => void (await agent.kill('budget')),
       announce: ({ budget, used, limit, percent }) => hooks.crossed(budget, used, limit, percent),
-      exceeded: ({ message, action, ...facts }) => hooks.exceeded(message, action, facts),
+      exceeded: ({ message, action, ...facts }) => {
+        const byKernel = (facts.budget === 'disk' || facts.budget === 'inodes') && layers?.held === true
+        hooks.exceeded(message, action, { ...facts, ...(byKernel ? { layer: 'quota' } : {}) })
+      },
       failed: (error, action) => hooks.exceeded(unreadable(error), action, {}),
       extended: (kind, limit) => {
         if (kind === 'disk' || kind === 'inodes') layers?.extend(kind, limit)

@@ -106,9 +106,11 @@ function budgetHooks(ports: Ports, id: string): BudgetHooks {
       }),
     exceeded: (message, action, facts) => {
       warn(ports, id, message)
+      // Where the filesystem holds the limit, it is the one that refuses to write.
+      const layer = facts.layer === 'quota' ? 'quota' : 'budget'
       ports.events.publish({
-        ...{ kind: 'denial', branch: id, time: ports.clock.now().toISOString(), layer: 'budget' },
-        ...{ subject: 'the agent', rule: 'budget', message },
+        ...{ kind: 'denial', branch: id, time: ports.clock.now().toISOString(), layer },
+        ...{ subject: 'the agent', rule: layer, message },
         ...(action === 'kill' ? {} : { help: `puzzlectl budget ${id} KIND=AMOUNT gives it more` }),
       })
       ports.audit

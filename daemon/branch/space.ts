@@ -16,6 +16,8 @@ export interface SpaceReader {
   read(): { disk?: number; inodes?: number }
   /** A budget was extended. */
   extend(kind: 'disk' | 'inodes', limit: number): void
+  /** The filesystem refuses the write that would pass a limit. */
+  readonly held: boolean
 }
 
 export interface DeletionReader {
@@ -50,7 +52,8 @@ export class BranchSpace {
   readerOf(id: string, limits: { disk?: number } = {}): SpaceReader {
     const layers = join(this.#store.directory(id), 'layers')
     const project = projectOf(layers)
-    const reader = project === null ? this.#walked(layers, limits.disk) : counted(layers, project)
+    const held = project !== null
+    const reader = held ? counted(layers, project) : this.#walked(layers, limits.disk)
     const demandRoom = roomKeeper(layers)
     return {
       read: () => {
@@ -58,6 +61,7 @@ export class BranchSpace {
         return reader.read()
       },
       extend: (kind, limit) => reader.extend(kind, limit),
+      held,
     }
   }
 
@@ -89,7 +93,7 @@ export class BranchSpace {
     }
   }
 
-  #walked(layers: string, disk: number | undefined): SpaceReader {
+  #walked(layers: string, disk: number | undefined): Omit<SpaceReader, 'held'> {
     let limit = disk ?? Number.POSITIVE_INFINITY
     let usedAtWalk = roomOf(layers).used
     const walk = new NowAndThen(async () => {
@@ -179,7 +183,10 @@ const projectOf = (layers: string): { type: string; project: number } | null =>
     return project === 0 ? null : { type, project }
   })
 
-const counted = (layers: string, { type, project }: { type: string; project: number }): SpaceReader => ({
+const counted = (
+  layers: string,
+  { type, project }: { type: string; project: number },
+): Omit<SpaceReader, 'held'> => ({
   read: () =>
     withFd(openRoot(layers), (fd) => {
       const { usedBytes, usedInodes } = projectUsage(fd, type, project)
