@@ -17,7 +17,10 @@ export const COUNTS: readonly Count[] = [
   },
   {
     ...{ row: 'S14', what: 'commits beside a writer', asked: 1000, usual: 100 },
-    ...{ variable: 'PUZZLED_WRITER_ROUNDS', full: 'not run' },
+    ...{
+      variable: 'PUZZLED_WRITER_ROUNDS',
+      full: 'passed in 703 s on the host’s filesystem; on small XFS and btrfs images the test’s own writer failed before the end',
+    },
   },
   {
     ...{ row: 'S20', what: 'levels of a tree', asked: 5000, usual: 300 },
