@@ -316,7 +316,11 @@ export class BusEngine implements Engine {
         const { exit, state } = await this.#shownOrFinished(id)
         if (exit !== null) return exit
         if (isTerminal(state)) throw new PuzzledError('internal', `Branch ${id} ended without an exit status`)
-        await this.#live.guard(watch.next())
+        // Of sixty-four branches, each would look at every event of every other.
+        for (;;) {
+          const event = await this.#live.guard(watch.next())
+          if (event === undefined || event.branch === id) break
+        }
       }
     } finally {
       watch.stop()

@@ -23,6 +23,7 @@ import type { FeatureName, Features } from './contract/features.ts'
 import type { Profile } from './contract/profile.ts'
 import { auditing, listing, networkCounters, openListeners, readBeforeText } from './event-parts.ts'
 import { rememberFeatures } from './feature-memory.ts'
+import { reserveLowDescriptors } from './kernel/low-descriptors.ts'
 import { hearing, withNetwork } from './launch-parts.ts'
 import { commandFiles } from './lib/command-files.ts'
 import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
@@ -80,6 +81,7 @@ export async function openEngine(
   canAsk: boolean,
   tell?: TellProgress,
 ): Promise<OpenedEngine> {
+  reserveLowDescriptors()
   const undo = new UndoStack()
   try {
     const opened = await construct(config, requester, { canAsk, tell }, undo)

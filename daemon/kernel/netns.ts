@@ -28,7 +28,7 @@ type Synchronous<T> = T extends PromiseLike<unknown> ? never : T
  * thread home. Sockets that it makes stay in that namespace for good, whoever holds them.
  */
 export function insideNetns<T>(fd: number, work: () => Synchronous<T>): T {
-  const home = openSync(OWN, 'r')
+  const home = openOwnNetns()
   try {
     // SAFETY: integers only; setns changes this thread, and nothing else runs on it until the finally below.
     syscall('setns', NR.setns, fd, CLONE_NEWNET)
@@ -44,12 +44,12 @@ export function insideNetns<T>(fd: number, work: () => Synchronous<T>): T {
 
 /** A new network namespace with nothing in it; it lives as long as the descriptor, or a process in it, does. */
 export function createNetns(): number {
-  const home = openSync(OWN, 'r')
+  const home = openOwnNetns()
   try {
     // SAFETY: integers only; unshare moves this thread alone, and the finally below brings it back.
     syscall('unshare', NR.unshare, CLONE_NEWNET)
     try {
-      return openSync(OWN, 'r')
+      return openOwnNetns()
     } finally {
       returnHome(home)
     }
@@ -57,6 +57,9 @@ export function createNetns(): number {
     closeSync(home)
   }
 }
+
+/** To be called inside `insideNetns`: a hold on that namespace, to visit it again. */
+export const openOwnNetns = (): number => openSync(OWN, 'r')
 
 function returnHome(home: number): void {
   // SAFETY: integers only; the descriptor is held by the caller.

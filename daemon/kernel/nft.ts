@@ -1,5 +1,6 @@
 import { PuzzledError } from '../lib/errors.ts'
 import { loadLibrary } from './ffi.ts'
+import { withLowSocket } from './low-descriptors.ts'
 
 type Context = unknown
 
@@ -38,10 +39,18 @@ function nftables(): Library {
 }
 
 /**
- * libnftables in one network namespace. Its netlink socket is made by the constructor, so a `Nft` that was made inside
- * `insideNetns` works on that namespace for good, also when it is called from outside.
+ * libnftables in the network namespace of the calling thread, for as long as `work` lasts: its netlink socket must have a
+ * low descriptor, and those are few.
  */
-export class Nft {
+export const withNft = <T>(work: (nft: Pick<Nft, 'run'>) => T): T =>
+  withLowSocket(
+    () => new Nft(),
+    (nft) => nft.close(),
+    work,
+  )
+
+/** Made by `withNft` only. */
+class Nft {
   #context: Context | undefined
   readonly #library = nftables()
 

@@ -5,10 +5,12 @@ import {
   createNetns,
   insideNetns,
   listenTcp,
+  openOwnNetns,
   type SocketPlace,
   setNetSysctl,
 } from '../kernel/netns.ts'
-import { Nft } from '../kernel/nft.ts'
+import { withNft } from '../kernel/nft.ts'
+import { PuzzledError } from '../lib/errors.ts'
 import { PROXY_PORT } from './namespace-ports.ts'
 import { type DropReason, LIST_COUNTERS, readCounters, ruleset } from './ruleset.ts'
 
@@ -36,11 +38,11 @@ const ANY6 = new Uint8Array(16)
 
 export class AgentNetns {
   readonly listeners: Listeners
-  readonly #nft: Nft
+  #namespace: number | undefined
 
-  private constructor(listeners: Listeners, nft: Nft) {
+  private constructor(listeners: Listeners, namespace: number) {
     this.listeners = listeners
-    this.#nft = nft
+    this.#namespace = namespace
   }
 
   /**
@@ -58,13 +60,10 @@ export class AgentNetns {
         opened.push(socket)
         return socket
       }
-      let nft: Nft | undefined
       try {
-        nft = new Nft()
-        nft.run(ruleset([...ports, ...exposed.map((place) => place.port)]))
-        return new AgentNetns(openListeners(ports, exposed, keep), nft)
+        withNft((nft) => nft.run(ruleset([...ports, ...exposed.map((place) => place.port)])))
+        return new AgentNetns(openListeners(ports, exposed, keep), keep(openOwnNetns()))
       } catch (error) {
-        nft?.close()
         for (const socket of opened) closeSync(socket)
         throw error
       }
@@ -73,11 +72,15 @@ export class AgentNetns {
 
   /** Packets that went nowhere, per reason. */
   dropped(): ReadonlyMap<DropReason, number> {
-    return readCounters(this.#nft.run(LIST_COUNTERS))
+    if (this.#namespace === undefined) throw new PuzzledError('internal', 'The namespace was let go')
+    return readCounters(insideNetns(this.#namespace, () => withNft((nft) => nft.run(LIST_COUNTERS))))
   }
 
+  /** May be called again. */
   release(): void {
-    this.#nft.close()
+    const namespace = this.#namespace
+    this.#namespace = undefined
+    if (namespace !== undefined) closeSync(namespace)
   }
 }
 

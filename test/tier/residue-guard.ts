@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { JOURNAL_SOCKET, sendToJournal } from '../../daemon/kernel/journald.ts'
+import { reserveLowDescriptors } from '../../daemon/kernel/low-descriptors.ts'
 import { type Belongings, residue, takeStock } from './residue.ts'
 
 /**
@@ -10,8 +11,9 @@ import { type Belongings, residue, takeStock } from './residue.ts'
  */
 let before: Belongings
 
-// libsystemd keeps its socket for the life of the process: the first record of a file is no test's belonging.
+// What a process keeps for its life is no test's belonging: low descriptors, and libsystemd's socket.
 beforeAll(async () => {
+  reserveLowDescriptors()
   if (existsSync(JOURNAL_SOCKET)) await sendToJournal({ MESSAGE: 'tests of puzzled begin', PRIORITY: '7' })
 })
 
