@@ -15,6 +15,7 @@ export class BodyPump {
   readonly #socket: Duplex
   readonly #owner: PumpOwner
   #size = 0
+  #chunks = 0
   #whole = false
 
   constructor(out: OutgoingCall, body: Readable, socket: Duplex, owner: PumpOwner) {
@@ -56,13 +57,13 @@ export class BodyPump {
     if (chunk.length > 0 && !this.#write(chunk)) this.#body.pause()
   }
 
+  /** The end of a piece goes with the beginning of the next: over TLS each write is a record. */
   #write(chunk: Buffer): boolean {
     const socket = this.#socket
     if (this.#out.length !== undefined) return socket.write(chunk)
     socket.cork()
-    socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1')
-    socket.write(chunk)
-    const more = socket.write('\r\n', 'latin1')
+    socket.write(`${this.#chunks++ === 0 ? '' : '\r\n'}${chunk.length.toString(16)}\r\n`, 'latin1')
+    const more = socket.write(chunk)
     socket.uncork()
     return more
   }
@@ -75,7 +76,7 @@ export class BodyPump {
       this.#owner.failed(new Error('The body is shorter than it was said to be'))
       return
     }
-    if (length === undefined) this.#socket.write('0\r\n\r\n', 'latin1')
+    if (length === undefined) this.#socket.write(`${this.#chunks === 0 ? '' : '\r\n'}0\r\n\r\n`, 'latin1')
     this.#whole = true
     this.#owner.sent()
   }

@@ -1,3 +1,4 @@
+import { PassThrough, type Readable } from 'node:stream'
 import { type AgentRequest, type AgentResponse, hasBody } from './arriving.ts'
 import { fillIn, Redactor, redactText, type Secret } from './credentials.ts'
 import { NetworkDenied } from './denial.ts'
@@ -39,7 +40,7 @@ export function forward(
   const { host, scheme, port, method } = request
   const out = outgoing(gate, request, decision)
   gate.budget.addBytes(matched, host.text, 'out', sizeOf(out, method))
-  const body = judged ?? (hasBody(from) ? from : null)
+  const body = judged ?? (hasBody(from) ? buffered(from) : null)
   return new Promise<void>((done, failed) => {
     const handler = new AnswerRelay(gate, decision, host.text, to, out.secrets, done, failed)
     const allowed = matched?.addresses ?? []
@@ -51,13 +52,25 @@ export function forward(
       .catch(failed)
   }).finally(() => {
     // Answered before it was read: what is left of it must not keep the agent's connection from its next request.
-    if (body === from && !from.readableEnded) from.resume()
+    if (judged === undefined && !from.readableEnded) from.unpipe().resume()
   })
 }
 
 /** However often it is said: one of them is enough for a reader. */
 const isCompressed = (headers: Headers): boolean =>
   headers.some(([name, value]) => name === 'content-encoding' && value.trim().toLowerCase() !== 'identity')
+
+/** HTTP/2 is told about room in its window with every start and stop: a buffer between makes them few. */
+function buffered(from: AgentRequest): Readable {
+  const through = new PassThrough()
+  // Whoever reads it hears of the error; before anybody reads, it must not end the process.
+  through.on('error', () => undefined)
+  from.once('error', (error) => through.destroy(error))
+  from.once('close', () => {
+    if (!from.readableEnded) through.destroy(new Error('The agent went away'))
+  })
+  return from.pipe(through)
+}
 
 const sizeOf = (out: Outgoing, method: string): number =>
   out.headers.reduce(
