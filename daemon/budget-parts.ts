@@ -1,6 +1,7 @@
 import type { Budgeting } from './agent/ports.ts'
 import type { BranchSpace } from './branch/space.ts'
 import { exceededError, Meter } from './budget/meter.ts'
+import { Rest } from './budget/rest.ts'
 import type { BudgetKind } from './contract/profile.ts'
 import { PuzzledError } from './lib/errors.ts'
 import type { NetworkParts } from './network-parts.ts'
@@ -13,13 +14,13 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
     const { disk, inodes, deletions } = limits
     const layers = disk === undefined && inodes === undefined ? null : space.readerOf(id, limits)
     const gone = deletions === undefined ? null : space.deletionsOf(record, deletions)
+    const rest = new Rest<Partial<Record<BudgetKind, number>>>()
+    const written = () => ({ ...layers?.read(), ...defined('deletions', gone?.read()) })
     const meter = new Meter(limits, atLimit, {
-      readings: async () => ({
-        ...agent.readings(),
-        ...layers?.read(),
-        ...defined('deletions', gone?.read()),
-        ...network.readings(id),
-      }),
+      readings: async () => {
+        const used = agent.readings()
+        return { ...used, ...rest.read(used.cpu ?? null, written), ...network.readings(id) }
+      },
       freeze: () => agent.freeze(),
       thaw: () => agent.thaw(),
       kill: async () => void (await agent.kill('budget')),

@@ -30,7 +30,8 @@ import { compileRules } from './network/request-rule.ts'
 import { checkRules } from './network/rule-check.ts'
 
 interface Live {
-  network: BranchNetwork
+  /** Without the files that the agent was started with: nobody needs them twice, and they are large. */
+  network: Omit<BranchNetwork, 'files'>
   namespace: number
 }
 
@@ -81,8 +82,9 @@ export class NetworkParts implements Outbox {
       const namespace = createNetns()
       try {
         const network = await openNetwork({ ...this.#options(record), netns: namespace })
-        this.#live.set(record.id, { network, namespace })
-        this.#drops.begin(record.id, network)
+        const { files: _given, ...kept } = network
+        this.#live.set(record.id, { network: kept, namespace })
+        this.#drops.begin(record.id, kept)
         return network
       } catch (error) {
         closeSync(namespace)

@@ -77,6 +77,9 @@ export interface CgroupUsage {
   readonly processes: number
 }
 
+/** What its processes used of the processor, in microseconds. */
+export const cpuMicros = (path: string): number => table(path, 'cpu.stat').get('usage_usec') ?? 0
+
 export function cgroupUsage(path: string): CgroupUsage {
   const cpu = table(path, 'cpu.stat')
   return {

@@ -18,7 +18,15 @@ import { checkCommand, checkDirectory } from './start-error.ts'
 import { closer, startProcess } from './start-process.ts'
 import type { OutputObserver, StdioRequest } from './stdio.ts'
 import { hostCgroups } from './systemd-cgroups.ts'
-import { type BranchNetwork, environmentOf, execNotifyOf, type World, worldGrants, worldOf } from './world.ts'
+import {
+  type BranchNetwork,
+  environmentOf,
+  execNotifyOf,
+  type World,
+  worldGrants,
+  worldInside,
+  worldOf,
+} from './world.ts'
 
 /** What the use cases ask for; see `agent/ports.ts`. */
 export interface LaunchRequest {
@@ -101,7 +109,7 @@ export class Launcher {
     const limit = profile.budgets.limits.exec
     const execGate = limit === undefined ? null : new ExecGate(limit)
     undo.push('close the exec listeners', () => execGate?.close())
-    let plan: SpawnPlan | undefined
+    const once: Once = { world, plan: null }
     const process = await startProcess(
       {
         stdio: request.stdio,
@@ -120,17 +128,19 @@ export class Launcher {
         },
         plan: (descriptors, terminal, socket) => {
           const all = { ...descriptors, terminals, denials, ownerMap }
-          plan = planStart(this.#planner, request, world, { terminal, socket }, all)
-          return plan
+          once.plan = planStart(this.#planner, request, startedOnce(once), { terminal, socket }, all)
+          return once.plan
         },
       },
       undo,
     )
     // The agent's own copy of the descriptor did its work: the mount is in its root now.
     closeDenials()
-    const grants = [...worldGrants(world), ...(plan?.grants ?? []), ...limits]
+    const grants = [...worldGrants(world), ...(once.plan?.grants ?? []), ...limits]
+    once.world = null
+    once.plan = null
     return new RunningBranch({
-      world,
+      world: worldInside(world),
       process,
       cgroup,
       terminals,
@@ -140,6 +150,17 @@ export class Launcher {
       observe: request.observe ?? (() => undefined),
     })
   }
+}
+
+/** What closures that live as long as the agent must not hold: the contents of files take up a megabyte. */
+interface Once {
+  world: World | null
+  plan: SpawnPlan | null
+}
+
+function startedOnce({ world }: Once): World {
+  if (world === null) throw new PuzzledError('internal', 'The agent was started already')
+  return world
 }
 
 const planStart = (

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { AgentExit, Grant } from '../contract/branch.ts'
 import { type BudgetKind, SMALLEST_MEMORY } from '../contract/profile.ts'
-import { cgroupUsage, type Pressure, pressureOf, privateMemoryOf } from '../kernel/cgroup.ts'
+import { cgroupUsage, cpuMicros, type Pressure, pressureOf, privateMemoryOf } from '../kernel/cgroup.ts'
 import { type CgroupLimits, limitCgroup } from '../kernel/cgroup-limits.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { UndoStack } from '../lib/undo.ts'
@@ -25,6 +25,12 @@ export interface ExecRequest {
   readonly limits?: CgroupLimits
   /** Since the call; after it the command and all of its processes are killed, and its exit says `timeout`. */
   readonly timeoutMillis?: number
+}
+
+interface Used {
+  readonly cpu: number
+  readonly memory: number
+  readonly pids: number
 }
 
 interface RunningParts {
@@ -65,6 +71,7 @@ export class RunningBranch {
   readonly #errorHub: OutputHub | undefined
   #commands = 0
   #ended = false
+  #last: { readonly micros: number; readonly used: Used } | undefined
 
   constructor(parts: RunningParts) {
     const { process, observe } = parts
@@ -103,13 +110,24 @@ export class RunningBranch {
 
   /** What the branch uses now, for its budgets: seconds, bytes, counts. */
   readings(): { cpu: number; memory: number; pids: number; exec?: number } {
-    const usage = cgroupUsage(this.cgroup)
     return {
+      ...this.#used(),
+      ...(this.#parts.execGate === null ? {} : { exec: this.#parts.execGate.count }),
+    }
+  }
+
+  /** Whoever used no processor since the last look has neither more memory nor more processes. */
+  #used(): Used {
+    const micros = cpuMicros(this.cgroup)
+    if (this.#last?.micros === micros) return this.#last.used
+    const usage = cgroupUsage(this.cgroup)
+    const used = {
       cpu: (usage.cpuUserMicros + usage.cpuSystemMicros) / 1e6,
       memory: usage.memoryBytes ?? privateMemoryOf(this.cgroup),
       pids: usage.processes,
-      ...(this.#parts.execGate === null ? {} : { exec: this.#parts.execGate.count }),
     }
+    this.#last = { micros, used }
+    return used
   }
 
   /** How long processes of the branch waited for a resource in vain; null where the kernel does not say. */

@@ -78,6 +78,18 @@ export function worldOf(
   }
 }
 
+const NO_BYTES = new Uint8Array()
+
+/** What commands that join are planned from. The contents of files are in the agent's root by then. */
+export const worldInside = (world: World): World => ({
+  ...world,
+  network:
+    world.network === null
+      ? null
+      : { namespace: world.network.namespace, environment: world.network.environment, files: [] },
+  places: world.places.map((place) => (place.kind === 'file' ? { ...place, bytes: NO_BYTES } : place)),
+})
+
 export const environmentOf = (
   world: World,
   granted: Readonly<Record<string, string>>,
