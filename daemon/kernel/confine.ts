@@ -27,6 +27,8 @@ const SIGCHLD = 17
  * the parent. It cannot be undone. Then the doors are tried. Any failure is an exception, and the caller must end.
  */
 export function confineProcess(filter: Uint8Array): void {
+  // SAFETY: no arguments. The first call loads the library, whose files nobody may not be able to read.
+  syscall('getpid', NR.getpid)
   if (process.geteuid?.() === 0) becomeNobody()
   // SAFETY: ints. A change of ids clears the last of them, hence the order.
   syscall('prctl', NR.prctl, PR_SET_NO_NEW_PRIVS, 1)
