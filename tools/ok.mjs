@@ -8,7 +8,11 @@ const checks = [
   ['format and lint', biome, ['check', '--error-on-warnings', '.']],
   ['types', 'node_modules/.bin/tsc', ['-p', '.']],
   ['generated files', process.execPath, ['tools/generate.mjs', '--check']],
-  ['unit and architecture', 'node_modules/.bin/vitest', ['run', '--project', 'unit', '--reporter=dot']],
+  [
+    'unit and architecture',
+    'node_modules/.bin/vitest',
+    ['run', '--project', 'unit', '--reporter=dot', '--maxWorkers=2'],
+  ],
 ]
 let failed = 0
 for (const [name, command, args] of checks) {

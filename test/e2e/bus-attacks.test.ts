@@ -51,7 +51,7 @@ const SAMPLE: Readonly<Record<string, string[]>> = {
   'a{sv}': ['0'],
 }
 /** Where a value of the right type is still none that makes sense. */
-const BY_NAME: Readonly<Record<string, string[]>> = { path: ['/nowhere'], most: ['1'] }
+const BY_NAME: Readonly<Record<string, string[]>> = { 's path': ['/nowhere'], 'u most': ['1'] }
 /** Questions about something that is not there for who asks. */
 const ANSWERS: Readonly<Record<string, RegExp>> = { GetBranch: /no branch/, Blame: /No commit on record/ }
 const busctl = (here: PrivateBus, args: readonly string[]): string[] => [
@@ -64,7 +64,7 @@ describe('rights', () => {
     for (const face of [MANAGER, BRANCH])
       for (const [name, method] of Object.entries(face.methods)) {
         const path = face === MANAGER ? MANAGER_PATH : branchPath(id)
-        const args = method.in.flatMap(({ name, type }) => BY_NAME[name] ?? SAMPLE[type] ?? [])
+        const args = method.in.flatMap(({ name, type }) => BY_NAME[`${type} ${name}`] ?? SAMPLE[type] ?? [])
         const signature = method.in.map(({ type }) => type).join('')
         const call = [
           'call',

@@ -297,10 +297,10 @@ with zipfile.ZipFile('${room}/${name}', 'w') as z:
 
 describe('node', () => {
   const FETCH = "fetch('https://a.example.com/node').then((r) => r.text()).then(console.log)"
-  needs(root)('fetches with the variables for its proxy and without', async () => {
-    const node = process.execPath
+  // By its name: the one that runs this test may lie where no agent can see it.
+  needs(root, program('node'))('fetches with the variables for its proxy and without', async () => {
     for (const more of [['NODE_USE_ENV_PROXY=1'], ['NODE_USE_ENV_PROXY=0', 'HTTPS_PROXY=', 'https_proxy=']]) {
-      const said = await inside('env', ...more, node, '-e', FETCH)
+      const said = await inside('env', ...more, 'node', '-e', FETCH)
       expect([said.output, said.errors.replace(/.*ExperimentalWarning.*\n.*trace-warnings.*\n/, '')]).toEqual(
         ['hello from a.example.com/node\n', ''],
       )
