@@ -160,17 +160,20 @@ describe('a program in its branch', () => {
     },
   )
 
-  it('that speaks gRPC is told in its own words that it cannot, and what would help', async () => {
-    const call = async (host: string): Promise<unknown> =>
-      JSON.parse((await inside(process.execPath, '-e', GRPC, host)).output)
-    expect(await call('live.example.com')).toEqual([
-      200,
-      '12',
-      expect.stringMatching(/gRPC needs HTTP\/2 .*\[grpc\].*tls: tunnel, class: live/),
-      1,
-    ])
-    expect(await call('other.example.org')).toEqual([200, '7', expect.stringContaining('No rule'), 1])
-    expect(rig.outside.requests).toEqual([])
-    expect(rig.events).toContainEqual(expect.objectContaining({ kind: 'denial', rule: 'grpc' }))
-  })
+  needs(root, program('node'))(
+    'that speaks gRPC is told in its own words that it cannot, and what would help',
+    async () => {
+      const call = async (host: string): Promise<unknown> =>
+        JSON.parse((await inside('node', '-e', GRPC, host)).output)
+      expect(await call('live.example.com')).toEqual([
+        200,
+        '12',
+        expect.stringMatching(/gRPC needs HTTP\/2 .*\[grpc\].*tls: tunnel, class: live/),
+        1,
+      ])
+      expect(await call('other.example.org')).toEqual([200, '7', expect.stringContaining('No rule'), 1])
+      expect(rig.outside.requests).toEqual([])
+      expect(rig.events).toContainEqual(expect.objectContaining({ kind: 'denial', rule: 'grpc' }))
+    },
+  )
 })
