@@ -10,6 +10,7 @@ import { checkConfig, refuseFixedChanges } from './check-config.ts'
 import { exitStatusOf } from './contract/errors.ts'
 import { type OpenedEngine, openEngine } from './embedded.ts'
 import { type AuditReader, openAudit } from './inspect-audit.ts'
+import { reserveLowDescriptors } from './kernel/low-descriptors.ts'
 import { notifyManager } from './kernel/notify.ts'
 import { peerOf } from './kernel/peer.ts'
 import { pidfdGetfd, pidfdOpen } from './kernel/pidfd.ts'
@@ -54,7 +55,11 @@ function say(text: string): number {
   return 0
 }
 
+/** Half of those that `select` can take. */
+const LOW_DESCRIPTORS = 512
+
 async function serve(config: Config, path: string): Promise<void> {
+  reserveLowDescriptors(LOW_DESCRIPTORS)
   const opened = await openEngine(config, ROOT, true)
   // Everything is loaded now, and nothing that was said to the daemon has been read.
   sealPrototypes()

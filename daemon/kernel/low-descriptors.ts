@@ -3,18 +3,21 @@ import { PuzzledError } from '../lib/errors.ts'
 
 /** `select(2)` in a C library ends the whole process when it is given a descriptor from here on (`FD_SETSIZE`). */
 const SELECTABLE = 1024
-/** Many: between two uses, another thread may open a file in the room that was left, and keep it. */
-const RESERVE = 64
 const ATTEMPTS = 32
+/** Enough for a process that has few others. */
+const FEW = 8
 
 const held: number[] = []
+let wanted = FEW
 
 /**
- * Keeps a few low descriptors for `withLowSocket`. To be called while the process is young: a daemon with fifty
- * agents has passed them long ago.
+ * Keeps low descriptors for `withLowSocket`. To be called while the process is young: a daemon with fifty agents has
+ * passed them long ago. It wants many: between two uses, another thread may open a file in the room that was left, and
+ * keep it for as long as its branch lasts.
  */
-export function reserveLowDescriptors(): void {
-  while (held.length < RESERVE) {
+export function reserveLowDescriptors(count = FEW): void {
+  wanted = Math.max(wanted, count)
+  while (held.length < wanted) {
     const fd = openSync('/dev/null', 'r')
     if (fd >= SELECTABLE) {
       closeSync(fd)
