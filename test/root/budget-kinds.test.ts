@@ -66,7 +66,7 @@ const ROWS: readonly Row[] = [
     kind: 'deletions',
     limit: 100,
     more: 1000,
-    act: `for (1 .. 130) { unlink "old/$_"; ${wait} $_ > 94 && $_ < 110 ? .3 : 0 } ${wait} 4`,
+    act: `for (1 .. 130) { unlink "old/$_"; ${wait} $_ > 91 && $_ < 104 ? 1 : 0 } ${wait} 4`,
   },
   {
     kind: 'requests',
