@@ -16,7 +16,18 @@ export async function discardBranch(ports: Ports, running: RunningAgents, id: st
       hint: 'Its undo records are needed; see docs/operations.md, "A commit is stuck".',
     })
   await ports.launcher.sweep(id)
-  await running.ended(id)
+  try {
+    await running.ended(id)
+    return await toTrash(ports, id, record)
+  } catch (error) {
+    // An agent that had changed nothing: with its end the branch was discarded anyway.
+    if (error instanceof PuzzledError && error.code === 'branch-unknown')
+      return { ...record, state: 'discarded' }
+    throw error
+  }
+}
+
+async function toTrash(ports: Ports, id: string, record: BranchRecord): Promise<BranchRecord> {
   const { state } = await ports.store.read(id)
   if (state === 'running' || state === 'frozen')
     await ports.store.move(id, 'stopped', 'ended to be discarded')

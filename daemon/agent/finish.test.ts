@@ -73,6 +73,17 @@ it('who read its record before somebody else finished it, and asks after that, h
   expect(await late).toEqual(first)
 })
 
+it('a discard whose branch goes away with its agent, which changed nothing, did what was asked', async () => {
+  const { id } = await start()
+  const sweep = world.ports.launcher.sweep
+  world.ports.launcher.sweep = async (branch) => {
+    await sweep(branch)
+    world.endAgent?.()
+    world.records.delete(id)
+  }
+  expect(await engine.discard(id)).toMatchObject({ id, state: 'discarded' })
+})
+
 it('a branch that is discarded while it is looked at says so, not what was missing then', async () => {
   world.verdict = 'hold'
   const { id } = await start()
