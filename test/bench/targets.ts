@@ -40,13 +40,11 @@ export const TARGETS: readonly Target[] = [
   {
     what: 'the whole run of `true`, against `bwrap --unshare-all`',
     ...{ limit: 1, unit: '×', measured: ratio('start', WHOLE_RUN, 'puzzled', 'bwrap') },
-    why: 'not analysed. It was 0.95 × before a third seccomp filter, an audit session for each agent and the reading of its peak of memory were added; which of them costs what was not measured.',
   },
   {
     what: 'from the request to the first instruction of the agent, against a whole run of bwrap',
     limit: 1,
     unit: '×',
-    why: 'not analysed.',
     measured: (report) => {
       const ours = medianOf(report, 'start', 'from the request', 'puzzled')
       const theirs = medianOf(report, 'start', WHOLE_RUN, 'bwrap')
