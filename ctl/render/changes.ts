@@ -107,9 +107,13 @@ export function changesetJson(changeset: Changeset): unknown {
       : { ...state, ...(state.link === undefined ? {} : { link: encodePath(state.link) }) }
   return {
     ...changeset,
-    changes: changeset.changes.map(({ path, old, new: now, ...rest }) => ({
+    changes: changeset.changes.map(({ path, base, kind, old, new: now, hardlink, identity, findings }) => ({
       ...encodePath(path),
-      ...rest,
+      base,
+      kind,
+      findings,
+      ...(hardlink === undefined ? {} : { hardlink }),
+      ...(identity === undefined ? {} : { identity }),
       old: side(old),
       new: side(now),
     })),

@@ -15,7 +15,7 @@ import type {
  * commit and is not part of what was approved: an unrelated write to the base must not invalidate an approval.
  */
 
-const KINDS: readonly ChangeKind[] = ['add', 'modify', 'delete', 'metadata', 'replace']
+export const KINDS: readonly ChangeKind[] = ['add', 'modify', 'delete', 'metadata', 'replace']
 const TYPES: readonly NodeType[] = ['file', 'dir', 'symlink']
 
 /** Appends to one growing buffer, so that encoding many changes allocates little. */
@@ -55,6 +55,10 @@ export class Writer {
   }
   bytes(value: Uint8Array): void {
     this.u32(value.length)
+    this.raw(value)
+  }
+  /** Bytes that were encoded before. */
+  raw(value: Uint8Array): void {
     const at = this.#room(value.length)
     this.#buffer.set(value, at)
   }

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import { type Change, isEcho, type NodeState, type NodeType } from '../contract/changeset.ts'
 import {
   compareChanges,
-  digestOf,
   proveChange,
   sealChangeset,
   totalsOf,
@@ -18,7 +17,8 @@ import {
   writeCanonical,
   writeIdentity,
 } from './changeset-codec.ts'
-import { changesetFromJson, changesetToJson } from './changeset-json.ts'
+import { canonicalOf, packedChanges, plainChange, writeRecord } from './packed-change.ts'
+import { SortedChanges } from './sorted-changes.ts'
 
 const state = fc
   .record({
@@ -139,20 +139,61 @@ describe('a digest', () => {
   })
 })
 
-describe('a changeset as JSON', () => {
-  it('comes back the same', () => {
+describe('a packed change', () => {
+  const packed = (list: readonly Change[]): Buffer => {
+    const writer = new Writer()
+    for (const each of list) writeRecord(writer, each)
+    return writer.take()
+  }
+
+  it('is the change that was packed, in each of its fields', () => {
     fc.assert(
       fc.property(changes, (list) => {
-        const sealed = seal(list)
-        expect(changesetFromJson(JSON.parse(JSON.stringify(changesetToJson(sealed))))).toEqual(sealed)
+        const found = [...packedChanges(packed(list))]
+        expect(found.map(plainChange)).toEqual(list)
+        expect(found.map((each) => plainChange(each).kind)).toEqual(list.map(({ kind }) => kind))
+        expect(found.map(canonicalOf)).toEqual(list.map(canonicalChange))
+        expect(packed(found)).toEqual(packed(list))
+        expect(seal(found).digest).toBe(seal(list).digest)
       }),
     )
   })
 
-  it('is refused when it was altered', () => {
-    const json = changesetToJson(seal([]))
-    expect(() => changesetFromJson({ ...json, bases: ['/etc'] })).toThrow('digest')
-    expect(digestOf(seal([]))).toBe(json.digest)
+  it('keeps its own fields while others are looked at', () => {
+    const [a, b] = [...packedChanges(packed(fc.sample(change, { numRuns: 2, seed: 3 })))]
+    if (a === undefined || b === undefined) throw new Error('no sample')
+    const [before, other] = [plainChange(a), plainChange(b)]
+    expect(before).not.toEqual(other)
+    expect([plainChange(a), plainChange(b), plainChange(a)]).toEqual([before, other, before])
+  })
+
+  it('that ends in the middle is refused', () => {
+    fc.assert(
+      fc.property(change, fc.nat(), (original, cut) => {
+        const bytes = packed([original])
+        const part = bytes.subarray(0, 1 + (cut % (bytes.length - 1)))
+        if (part.length === bytes.length) return
+        expect(() => [...packedChanges(part)]).toThrow(RangeError)
+      }),
+    )
+  })
+
+  it('is found by its place, and nothing beside it is', () => {
+    const unique = fc.uniqueArray(change, {
+      maxLength: 40,
+      selector: ({ base, path }) => `${base}:${Buffer.from(path).toString('latin1')}`,
+    })
+    fc.assert(
+      fc.property(unique, fc.boolean(), change, (list, pack, other) => {
+        const sorted = list.sort(compareChanges)
+        const all = pack ? [...packedChanges(packed(sorted))] : sorted
+        const index = new SortedChanges(all)
+        for (const each of all) expect(index.find(each.base, each.path)).toBe(each)
+        const known = all.some((each) => compareChanges(each, other) === 0)
+        expect(index.find(other.base, other.path) !== undefined).toBe(known)
+        if (all.length > 1) expect(() => new SortedChanges(all.toReversed())).toThrow('order')
+      }),
+    )
   })
 })
 

@@ -8,7 +8,8 @@ import {
   type QueuedRequestSummary,
 } from '../contract/changeset.ts'
 import { GrowingTree, inclusionProof, leafHash, provesInclusion } from '../lib/merkle.ts'
-import { canonicalChange, Writer } from './changeset-codec.ts'
+import { Writer } from './changeset-codec.ts'
+import { canonicalOf } from './packed-change.ts'
 
 /**
  * A changeset is a Merkle tree: the first leaf names the version and the bases, then one leaf per change in canonical
@@ -28,7 +29,7 @@ export function headLeaf(bases: readonly string[]): Buffer {
 
 const CHANGE_TAG = Buffer.from([TAG.change])
 
-/** `canonical` is the form that `canonicalChange` gives. */
+/** `canonical` is the form that `canonicalOf` gives. */
 export const changeLeaf = (canonical: Uint8Array): Buffer => leafHash(Buffer.concat([CHANGE_TAG, canonical]))
 
 function requestLeaf(request: QueuedRequestSummary): Buffer {
@@ -46,7 +47,7 @@ type Content = Pick<Changeset, 'bases' | 'changes' | 'requests'>
 function leavesOf({ bases, changes, requests }: Content): Buffer[] {
   return [
     headLeaf(bases),
-    ...changes.map((change) => changeLeaf(canonicalChange(change))),
+    ...changes.map((change) => changeLeaf(canonicalOf(change))),
     ...requests.map(requestLeaf),
   ]
 }
@@ -55,7 +56,7 @@ function leavesOf({ bases, changes, requests }: Content): Buffer[] {
 export function digestOf({ bases, changes, requests }: Content): string {
   const tree = new GrowingTree()
   tree.append(headLeaf(bases))
-  for (const change of changes) tree.append(changeLeaf(canonicalChange(change)))
+  for (const change of changes) tree.append(changeLeaf(canonicalOf(change)))
   for (const request of requests) tree.append(requestLeaf(request))
   return tree.root().toString('hex')
 }
@@ -110,7 +111,7 @@ export function proveChange(changeset: Changeset, change: Change): EntryProof {
 
 export const verifyChange = (digest: string, change: Change, proof: EntryProof): boolean =>
   provesInclusion(
-    changeLeaf(canonicalChange(change)),
+    changeLeaf(canonicalOf(change)),
     proof.index,
     proof.size,
     proof.path.map((hash) => Buffer.from(hash, 'hex')),

@@ -6,9 +6,9 @@ import type { CommitJob, JobHooks } from './commit-context.ts'
 import { kernelContext } from './commit-environment.ts'
 import { LayerSources } from './commit-sources.ts'
 import type { DiffJob } from './diff-job.ts'
-import { unpackChanges } from './journal/changes.ts'
 import type { KernelDisk } from './kernel-disk.ts'
 import { ownLandings } from './own-landings.ts'
+import { packedChanges } from './packed-change.ts'
 import { recoverCommits } from './recover.ts'
 import type { CommitFate } from './recovery-plan.ts'
 import { type Collected, collectCommits, type Retention } from './retention.ts'
@@ -64,7 +64,7 @@ export const commitVerbs = (disk: KernelDisk, tell?: TellProgress): Verbs => ({
       disk,
       diff.bases.map(({ uppers }) => uppers),
     )
-    const changes = packed.flatMap(unpackChanges)
+    const changes = packed.flatMap((bytes) => [...packedChanges(bytes)])
     const recheck = (): void => requireApproved(diff, changes, filesDigest, job.part)
     try {
       const context = {

@@ -1,7 +1,7 @@
 import type { Change } from '../contract/changeset.ts'
 import { type Dir, type Disk, type DiskStat, nameOf } from '../lib/disk.ts'
 import { type Operation, pathOf } from './journal/format.ts'
-import { landingKey } from './own-landings.ts'
+import { SortedChanges } from './sorted-changes.ts'
 
 /** `new`: what the commit made. `old`: what it takes out of the base. */
 type Side = 'old' | 'new'
@@ -17,7 +17,7 @@ const SLASH = Buffer.from('/')
 export class Witness {
   readonly #disk: Disk
   readonly #read: () => readonly Change[]
-  #changes: ReadonlyMap<string, Change> | undefined
+  #changes: SortedChanges | undefined
 
   /** `read` is asked when the first directory has to be told; what it throws is what the question throws. */
   constructor(disk: Disk, read: () => readonly Change[]) {
@@ -36,8 +36,8 @@ export class Witness {
   }
 
   #changeAt(base: number, path: Uint8Array): Change | undefined {
-    this.#changes ??= new Map(this.#read().map((change) => [landingKey(change.base, change.path), change]))
-    return this.#changes.get(landingKey(base, path))
+    this.#changes ??= new SortedChanges(this.#read())
+    return this.#changes.find(base, path)
   }
 
   #same(dir: Dir, name: Buffer, base: number, path: Buffer, side: Side): boolean {

@@ -8,10 +8,10 @@ import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import type { TellProgress } from '../lib/progress.ts'
 import { withRequests } from './changeset.ts'
-import { Reader, readChange } from './changeset-codec.ts'
 import type { DiffJob, DiffMessage } from './diff-job.ts'
 import { readBothSides } from './diff-sides.ts'
 import { forkedRoot, type LayerStore, layerMounts } from './overlay.ts'
+import { packedChanges } from './packed-change.ts'
 import { selectChanges } from './select.ts'
 
 export interface DiffOptions {
@@ -116,7 +116,7 @@ class Gathered {
         this.#onProgress?.(message.paths)
         return undefined
       case 'changes':
-        for (const reader = new Reader(message.bytes); !reader.done; ) this.#changes.push(readChange(reader))
+        for (const change of packedChanges(message.bytes)) this.#changes.push(change)
         return undefined
       case 'failed': {
         const { code, message: text, hint, data } = message.error

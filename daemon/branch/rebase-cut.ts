@@ -3,6 +3,7 @@ import type { Change } from '../contract/changeset.ts'
 import type { Disk } from '../lib/disk.ts'
 import { hunksOf, withHunks } from '../lib/text-hunks.ts'
 import type { Sources } from './commit-context.ts'
+import { plainChange } from './packed-change.ts'
 import { MERGE_LIMIT, readExactly } from './rebase-ancestor.ts'
 import { sourceIn } from './rebase-merge.ts'
 
@@ -35,7 +36,10 @@ export function cutFile(
   if (hunks.length !== of) return 'it has other pieces now'
   if (chosen.length === 0 || chosen.some((index) => index >= hunks.length)) return 'there is no such piece'
   const bytes = withHunks(before, hunks, new Set(chosen))
-  return { change: { ...change, new: { ...state, size: bytes.length, sha256: sha256(bytes) } }, bytes }
+  return {
+    change: { ...plainChange(change), new: { ...state, size: bytes.length, sha256: sha256(bytes) } },
+    bytes,
+  }
 }
 
 const sha256 = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex')

@@ -6,6 +6,7 @@ import type { SourceFile, Sources } from './commit-context.ts'
 import { tryOpen } from './commit-sources.ts'
 import { sameXattrs } from './conflict.ts'
 import { splitPath } from './journal/format.ts'
+import { plainChange } from './packed-change.ts'
 import { type Ancestor, findAncestors, MERGE_LIMIT, readExactly } from './rebase-ancestor.ts'
 import type { Collision, MergedFile } from './rebase-plan.ts'
 
@@ -82,7 +83,11 @@ function mergeFile(
   }
   const state = mergeState(ancestor.state, ours, theirs, merged.bytes)
   if (state === null) return 'its mode, owner or attributes were changed on both sides'
-  return { change: { ...change, kind: 'modify', new: state }, bytes: merged.bytes, commit: ancestor.commit }
+  return {
+    change: { ...plainChange(change), kind: 'modify', new: state },
+    bytes: merged.bytes,
+    commit: ancestor.commit,
+  }
 }
 
 /** A file of a base; null when it is not there. */

@@ -1,10 +1,9 @@
 import type { Change } from '../contract/changeset.ts'
 import { PuzzledError } from '../lib/errors.ts'
-import { changeLeaf } from './changeset.ts'
-import { canonicalChange, Reader, readChange } from './changeset-codec.ts'
 import type { Promised } from './diff-files.ts'
 import { type DiffJob, type DiffMessage, runDiff } from './diff-job.ts'
-import { landingKey } from './own-landings.ts'
+import { canonicalOf, packedChanges } from './packed-change.ts'
+import { SortedChanges } from './sorted-changes.ts'
 
 /**
  * Compares the layers once more, after every process of the branch is gone. A whole changeset must have the digest that
@@ -17,13 +16,17 @@ export function requireApproved(
   filesDigest: string,
   part: boolean,
 ): void {
-  const wanted = part ? new Set(changes.map((change) => leafOf(change))) : null
-  const promised = new Map(changes.map((change) => [landingKey(change.base, change.path), change]))
-  const known: Promised = (base, path) => promised.get(landingKey(base, path))
+  const reviewed = new SortedChanges(changes)
+  const known: Promised = (base, path) => reviewed.find(base, path)
+  const isThere = (change: Change): boolean => {
+    const before = reviewed.find(change.base, change.path)
+    return before !== undefined && canonicalOf(before).equals(canonicalOf(change))
+  }
+  let found = 0
   let digest = ''
   const receive = (message: DiffMessage): void => {
-    if (message.kind === 'changes' && wanted !== null)
-      for (const reader = new Reader(message.bytes); !reader.done; ) wanted.delete(leafOf(readChange(reader)))
+    if (message.kind === 'changes' && part)
+      for (const change of packedChanges(message.bytes)) if (isThere(change)) found++
     if (message.kind === 'done') digest = message.digest
     if (message.kind === 'failed')
       throw new PuzzledError(
@@ -32,12 +35,10 @@ export function requireApproved(
       )
   }
   runDiff(diff, receive, known)
-  const approved = wanted === null ? digest === filesDigest : wanted.size === 0
+  const approved = part ? found === changes.length : digest === filesDigest
   if (!approved)
     throw new PuzzledError('changed-since-review', 'The branch is not what was reviewed any more', {
       hint: 'Nothing was changed. Review it again.',
       data: { approved: filesDigest, found: digest },
     })
 }
-
-const leafOf = (change: Change): string => changeLeaf(canonicalChange(change)).toString('hex')

@@ -48,9 +48,9 @@ export interface Change {
    * Paths of one changeset that are one inode share a number; absent for a single name. An unchanged file of the base
    * that gained names stands here as `metadata` with equal sides: the commit must link the names to it.
    */
-  hardlink?: number
+  hardlink?: number | undefined
   /** The base's inode before the change, checked again right before the commit; absent for additions. */
-  identity?: BaseIdentity
+  identity?: BaseIdentity | undefined
   /** What makes this entry impossible to land as it is: devices, fifos, sockets, forged overlay xattrs. */
   findings: readonly ChangeFinding[]
 }

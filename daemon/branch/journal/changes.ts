@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Change, NodeState } from '../../contract/changeset.ts'
 import type { Dir, Disk } from '../../lib/disk.ts'
 import { PuzzledError } from '../../lib/errors.ts'
-import { Reader, readChange, Writer, writeCanonical, writeIdentity } from '../changeset-codec.ts'
+import { Reader, readChange, Writer } from '../changeset-codec.ts'
+import { plainChange, writeRecord } from '../packed-change.ts'
 import { changesName } from '../staging-area.ts'
 
 const CHUNK = 256 * 1024
@@ -14,8 +15,7 @@ export const packChanges = (changes: Iterable<Change>): Generator<Buffer> => pac
 function* pack(changes: Iterable<Change>, times: boolean): Generator<Buffer> {
   const writer = new Writer()
   for (const change of changes) {
-    writeCanonical(writer, change)
-    writeIdentity(writer, change.identity, change.old)
+    writeRecord(writer, change)
     // Not in the canonical form of a directory, but a revert brings it back.
     if (times) writer.i64(change.old?.mtimeNs ?? 0n)
     if (writer.length >= CHUNK) yield writer.take()
@@ -51,7 +51,7 @@ export function writeChanges(
   const landed = function* (): Generator<Change> {
     for (const change of changes) {
       const state = stripped.get(change)
-      yield state === undefined ? change : { ...change, new: state }
+      yield state === undefined ? change : { ...plainChange(change), new: state }
     }
   }
   for (const bytes of pack(landed(), true)) {
