@@ -1,4 +1,4 @@
-import { mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { errnoOf } from '../lib/errors.ts'
@@ -67,13 +67,19 @@ export const createCgroup = (path: string): void => {
 /** For CLONE_INTO_CGROUP. */
 export const openCgroup = (path: string): number => openSync(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
+/** What is asked of a cgroup whose processes are gone. */
+export interface CgroupAccount {
+  readonly cpuUserMicros: number
+  readonly cpuSystemMicros: number
+  readonly memoryPeakBytes: number | null
+  readonly oomKills: number
+}
+
 export interface CgroupUsage {
   readonly cpuUserMicros: number
   readonly cpuSystemMicros: number
   /** What the kernel cannot take back by itself; null without the memory controller. */
   readonly memoryBytes: number | null
-  readonly memoryPeakBytes: number | null
-  readonly oomKills: number
   readonly processes: number
 }
 
@@ -86,9 +92,19 @@ export function cgroupUsage(path: string): CgroupUsage {
     cpuUserMicros: cpu.get('user_usec') ?? 0,
     cpuSystemMicros: cpu.get('system_usec') ?? 0,
     memoryBytes: heldMemory(path),
-    memoryPeakBytes: number(path, 'memory.peak'),
-    oomKills: table(path, 'memory.events').get('oom_kill') ?? 0,
     processes: number(path, 'pids.current') ?? processesOf(path).length,
+  }
+}
+
+export function cgroupAccount(path: string): CgroupAccount {
+  const cpu = table(path, 'cpu.stat')
+  // Asked first: an exception for a missing file costs more than the question.
+  const memory = existsSync(join(path, 'memory.events'))
+  return {
+    cpuUserMicros: cpu.get('user_usec') ?? 0,
+    cpuSystemMicros: cpu.get('system_usec') ?? 0,
+    memoryPeakBytes: memory ? number(path, 'memory.peak') : null,
+    oomKills: memory ? (table(path, 'memory.events').get('oom_kill') ?? 0) : 0,
   }
 }
 

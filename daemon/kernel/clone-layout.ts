@@ -24,8 +24,9 @@ import {
 const OP = { bytes: 80, args: 8, min: 56, max: 64, result: 72 } as const
 const STORE = { bytes: 16, from: 0, to: 8 } as const
 const PLAN = { bytes: 48, ops: 0, count: 8, stores: 16, at: 24, returned: 32, pidfd: 40 } as const
-const LONG_MIN = -(2n ** 63n)
-const LONG_MAX = 2n ** 63n - 1n
+/** Upper halves of the smallest and the largest word. */
+const LOWEST_HALF = -(2 ** 31)
+const HIGHEST_HALF = 2 ** 31 - 1
 
 const NAMESPACE = {
   NEWNS: CLONE_NEWNS,
@@ -40,6 +41,38 @@ const NAMESPACE = {
 
 /** How the layout learns where a byte array lies; the arrays must stay referenced until the child has executed. */
 export type AddressOf = (bytes: Uint8Array) => bigint
+
+/**
+ * Where byte arrays lie. Most of a plan's are short and share memory (Node cuts them out of one piece), so that the
+ * question is asked once for each piece: it costs as much as a system call. Addresses are numbers: user space ends far
+ * below 2^53, and arithmetic on bigints was a third of what a start computes.
+ */
+class Addresses {
+  readonly keep: Uint8Array[] = []
+  readonly #ask: AddressOf
+  readonly #pieces = new Map<ArrayBufferLike, number>()
+
+  constructor(ask: AddressOf) {
+    this.#ask = ask
+  }
+
+  of(bytes: Uint8Array): number {
+    this.keep.push(bytes)
+    if (bytes.byteLength === 0) return 0
+    const known = this.#pieces.get(bytes.buffer)
+    if (known !== undefined) return known + bytes.byteOffset
+    const address = Number(this.#ask(bytes))
+    if (!Number.isSafeInteger(address)) defect(`an address of ${address}`)
+    this.#pieces.set(bytes.buffer, address - bytes.byteOffset)
+    return address
+  }
+}
+
+/** A word of 64 bits, little-endian as both ABIs are, in two halves. */
+function writeWord(at: Buffer, value: number, offset: number): void {
+  at.writeInt32LE(value | 0, offset)
+  at.writeInt32LE(Math.floor(value / 2 ** 32) | 0, offset + 4)
+}
 
 export interface Layout {
   readonly plan: Buffer
@@ -68,22 +101,18 @@ export function layOut(request: SpawnRequest, addressOf: AddressOf): Layout {
   const last = list.at(-1)
   if (last === undefined || !/^execve(at)?$/.test(last.call))
     defect('the last entry must be execve or execveat')
-  const keep: Uint8Array[] = []
-  const address = (bytes: Uint8Array): bigint => {
-    keep.push(bytes)
-    return bytes.byteLength === 0 ? 0n : addressOf(bytes)
-  }
+  const addresses = new Addresses(addressOf)
   const ops = Buffer.alloc(list.length * OP.bytes)
-  const stores = new Stores(list, addressOf(ops))
-  for (const [index, op] of list.entries())
-    writeOp(ops.subarray(index * OP.bytes), op, index, stores, address)
+  const stores = new Stores(list, addresses.of(ops))
+  for (const [index, op] of list.entries()) writeOp(ops, op, index, stores, addresses)
 
   const plan = Buffer.alloc(PLAN.bytes)
-  plan.writeBigUInt64LE(address(ops), PLAN.ops)
-  plan.writeBigInt64LE(BigInt(list.length), PLAN.count)
-  plan.writeBigUInt64LE(address(stores.encode()), PLAN.stores)
+  writeWord(plan, addresses.of(ops), PLAN.ops)
+  writeWord(plan, list.length, PLAN.count)
+  writeWord(plan, addresses.of(stores.encode()), PLAN.stores)
   plan.writeInt32LE(-1, PLAN.pidfd)
-  return { plan, ops, cloneArgs: cloneArguments(request, address(plan) + BigInt(PLAN.pidfd)), keep }
+  const cloneArgs = cloneArguments(request, BigInt(addresses.of(plan) + PLAN.pidfd))
+  return { plan, ops, cloneArgs, keep: addresses.keep }
 }
 
 function cloneArguments(request: SpawnRequest, pidfdAddress: bigint): Buffer {
@@ -99,29 +128,23 @@ function cloneArguments(request: SpawnRequest, pidfdAddress: bigint): Buffer {
   return bytes
 }
 
-function writeOp(
-  at: Buffer,
-  op: SpawnOp,
-  index: number,
-  stores: Stores,
-  address: (bytes: Uint8Array) => bigint,
-): void {
+function writeOp(ops: Buffer, op: SpawnOp, index: number, stores: Stores, addresses: Addresses): void {
   const nr = SYSCALLS[op.call] ?? defect(`${op.name}: no system call "${op.call}" on this architecture`)
   if (op.args.length > 6) defect(`${op.name}: more than six arguments`)
-  at.writeBigInt64LE(BigInt(nr), 0)
+  const at = index * OP.bytes
+  writeWord(ops, nr, at)
   op.args.forEach((arg, position) => {
-    const word = OP.args + position * 8
-    if (isSlot(arg)) stores.connect(arg.slot, index, stores.opsAddress + BigInt(index * OP.bytes + word))
-    else at.writeBigInt64LE(BigInt.asIntN(64, argumentWord(arg, op, address)), word)
+    const word = at + OP.args + position * 8
+    if (isSlot(arg)) stores.connect(arg.slot, index, stores.opsAddress + word)
+    else if (typeof arg === 'bigint') ops.writeBigInt64LE(BigInt.asIntN(64, arg), word)
+    else writeWord(ops, argumentWord(arg, op, addresses), word)
   })
-  const [min, max] = expected(op)
-  at.writeBigInt64LE(min, OP.min)
-  at.writeBigInt64LE(max, OP.max)
+  writeExpected(ops, op, at)
   for (const { arg, offset, slot } of op.patch ?? []) {
     const bytes = bytesOf(op.args[arg])
     if (bytes === undefined || offset < 0 || offset + 4 > bytes.byteLength)
       defect(`${op.name}: patch of argument ${arg} at ${offset} lies outside`)
-    stores.connect(slot, index, address(bytes) + BigInt(offset))
+    stores.connect(slot, index, addresses.of(bytes) + offset)
   }
 }
 
@@ -134,42 +157,47 @@ function bytesOf(arg: SpawnArg | undefined): Uint8Array | undefined {
 }
 
 function argumentWord(
-  arg: Exclude<SpawnArg, { slot: string }>,
+  arg: Exclude<SpawnArg, bigint | { slot: string }>,
   op: SpawnOp,
-  address: (bytes: Uint8Array) => bigint,
-): bigint {
-  if (arg === null) return 0n
-  if (typeof arg === 'bigint') return arg
-  if (typeof arg === 'number') return Number.isSafeInteger(arg) ? BigInt(arg) : defect(`${op.name}: ${arg}`)
-  if (arg instanceof Uint8Array) return address(arg)
+  addresses: Addresses,
+): number {
+  if (arg === null) return 0
+  if (typeof arg === 'number') return Number.isSafeInteger(arg) ? arg : defect(`${op.name}: ${arg}`)
+  if (arg instanceof Uint8Array) return addresses.of(arg)
   if ('vector' in arg) {
     const vector = Buffer.alloc((arg.vector.length + 1) * 8)
     arg.vector.forEach((item, index) => {
       if (item.at(-1) !== 0) defect(`${op.name}: element ${index} does not end in NUL`)
-      vector.writeBigUInt64LE(address(item), index * 8)
+      writeWord(vector, addresses.of(item), index * 8)
     })
-    return address(vector)
+    return addresses.of(vector)
   }
   const struct = Buffer.from(arg.struct.buffer, arg.struct.byteOffset, arg.struct.byteLength)
-  for (const { offset, to } of arg.pointers) struct.writeBigUInt64LE(address(to), offset)
-  return address(arg.struct)
+  for (const { offset, to } of arg.pointers) writeWord(struct, addresses.of(to), offset)
+  return addresses.of(arg.struct)
 }
 
-function expected(op: SpawnOp): readonly [bigint, bigint] {
-  if (op.expect === 'ok') return [0n, LONG_MAX]
-  if (op.expect === 'any') return [LONG_MIN, LONG_MAX]
-  const errno = errnoNumber(op.expect.errno)
-  if (errno === 0) defect(`${op.name}: no errno "${op.expect.errno}"`)
-  return [BigInt(-errno), BigInt(-errno)]
+/** Results that let the walk go on. */
+function writeExpected(ops: Buffer, op: SpawnOp, at: number): void {
+  if (typeof op.expect === 'object') {
+    const errno = errnoNumber(op.expect.errno)
+    if (errno === 0) defect(`${op.name}: no errno "${op.expect.errno}"`)
+    writeWord(ops, -errno, at + OP.min)
+    writeWord(ops, -errno, at + OP.max)
+    return
+  }
+  if (op.expect === 'any') ops.writeInt32LE(LOWEST_HALF, at + OP.min + 4)
+  ops.writeInt32LE(-1, at + OP.max)
+  ops.writeInt32LE(HIGHEST_HALF, at + OP.max + 4)
 }
 
 /** Which results go where; the trampoline wants them in the order of the entries that make them. */
 class Stores {
-  readonly opsAddress: bigint
+  readonly opsAddress: number
   readonly #madeBy = new Map<string, number>()
-  readonly #connections: { from: number; to: bigint }[] = []
+  readonly #connections: { from: number; to: number }[] = []
 
-  constructor(ops: readonly SpawnOp[], opsAddress: bigint) {
+  constructor(ops: readonly SpawnOp[], opsAddress: number) {
     this.opsAddress = opsAddress
     ops.forEach(({ store, name }, index) => {
       if (store === undefined) return
@@ -178,7 +206,7 @@ class Stores {
     })
   }
 
-  connect(slot: string, usedBy: number, to: bigint): void {
+  connect(slot: string, usedBy: number, to: number): void {
     const from = this.#madeBy.get(slot)
     if (from === undefined || from >= usedBy) defect(`entry ${usedBy} uses "${slot}" before it is stored`)
     this.#connections.push({ from, to })
@@ -188,10 +216,10 @@ class Stores {
     const bytes = Buffer.alloc((this.#connections.length + 1) * STORE.bytes)
     const sorted = this.#connections.toSorted((a, b) => a.from - b.from)
     sorted.forEach(({ from, to }, index) => {
-      bytes.writeBigInt64LE(BigInt(from), index * STORE.bytes + STORE.from)
-      bytes.writeBigUInt64LE(to, index * STORE.bytes + STORE.to)
+      writeWord(bytes, from, index * STORE.bytes + STORE.from)
+      writeWord(bytes, to, index * STORE.bytes + STORE.to)
     })
-    bytes.writeBigInt64LE(-1n, sorted.length * STORE.bytes)
+    writeWord(bytes, -1, sorted.length * STORE.bytes)
     return bytes
   }
 }

@@ -28,19 +28,31 @@ import {
 export const cstring = (value: string): Uint8Array => Buffer.from(`${value}\0`, 'utf8')
 export const slot = (name: string): SpawnArg => ({ slot: name })
 
-export const call = (name: string, nr: string, ...args: SpawnArg[]): SpawnOp => ({
+export const call = (name: string, nr: string, ...args: SpawnArg[]): PlainOp => ({
   name,
   call: nr,
   args,
   expect: 'ok',
 })
 
-export const storing = (op: SpawnOp, store: string): SpawnOp => ({ ...op, store })
+/** Written out: a plan has hundreds of these, and copying an object by spreading it was a tenth of planning. */
+export const storing = ({ name, call: nr, args, expect }: PlainOp, store: string): SpawnOp => ({
+  name,
+  call: nr,
+  args,
+  expect,
+  store,
+})
 
-const words64 = (...values: readonly (number | bigint)[]): Uint8Array => {
-  const bytes = new Uint8Array(values.length * 8)
-  const view = new DataView(bytes.buffer)
-  for (const [index, value] of values.entries()) view.setBigUint64(index * 8, BigInt(value), true)
+type PlainOp = Omit<SpawnOp, 'store' | 'patch'>
+
+/** Cut out of Node's pool, as strings are; see `Addresses` of the layout. */
+const words64 = (...values: readonly number[]): Uint8Array => {
+  const bytes = Buffer.allocUnsafe(values.length * 8)
+  for (const [index, value] of values.entries()) {
+    bytes.writeUInt32LE(value >>> 0, index * 8)
+    bytes.writeUInt32LE(Math.floor(value / 2 ** 32), index * 8 + 4)
+  }
   return bytes
 }
 

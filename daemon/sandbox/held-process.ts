@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentExit } from '../contract/branch.ts'
 import {
-  cgroupUsage,
+  cgroupAccount,
   freezeCgroup,
   killCgroup,
   peakMemoryOf,
@@ -150,7 +150,7 @@ export class HeldProcess {
     const process = await this.#reap()
     // An agent's init was PID 1 of its namespace: the kernel has ended the rest. After a joined command something may be left.
     await killCgroup(this.cgroup)
-    const usage = cgroupUsage(this.cgroup)
+    const usage = cgroupAccount(this.cgroup)
     removeCgroup(this.cgroup)
     this.#collected = true
     // Nobody is left to read it. What the agent wrote stays readable to its end.

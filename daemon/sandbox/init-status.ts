@@ -17,9 +17,11 @@ export interface InitStatus {
   readonly started: Promise<{ pid: number } | { errnoName: string } | 'gone'>
   /** init is gone; null when it was killed before it could say how the agent ended. */
   readonly ended: Promise<AgentEnd | null>
+  /** For a start that failed: nothing is read any more, and the descriptor is closed. */
+  stop(): void
 }
 
-/** Reads the records of `native/init.c`. The end of the pipe is the exit event: nothing polls. */
+/** Reads the records of `native/init.c`; the descriptor is closed with the pipe's end. That end is the exit event: nothing polls. */
 export function watchInit(descriptor: number): InitStatus {
   const started = deferred<Awaited<InitStatus['started']>>()
   const ended = deferred<AgentEnd | null>()
@@ -42,7 +44,7 @@ export function watchInit(descriptor: number): InitStatus {
     started.resolve('gone')
     ended.resolve(endOf(values))
   })
-  return { started: started.promise, ended: ended.promise }
+  return { started: started.promise, ended: ended.promise, stop: () => void socket.destroy() }
 }
 
 function deferred<Value>(): { promise: Promise<Value>; resolve: (value: Value) => void } {

@@ -40,25 +40,24 @@ export type Place =
 export function inMountOrder(places: readonly Place[]): Place[] {
   const byPath = new Map<string, Place>()
   for (const place of places) byPath.set(place.path, place)
-  return [...byPath.values()].sort((a, b) => compareComponents(a.path, b.path))
+  return [...byPath.values()]
+    .map((place) => ({ place, key: orderKey(place.path) }))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ place }) => place)
 }
 
-/** Parents before children, then by name: `/a`, `/a/b`, `/a-b`. */
-function compareComponents(a: string, b: string): number {
-  const left = components(a)
-  const right = components(b)
-  for (const [index, name] of left.entries()) {
-    const other = right[index]
-    if (other === undefined) return 1
-    if (name !== other) return name < other ? -1 : 1
-  }
-  return left.length - right.length
-}
+/** Parents before children, then by name: `/a`, `/a/b`, `/a-b`. No name contains a NUL. */
+const orderKey = (path: string): string => path.replaceAll('/', '\0')
 
 export const components = (path: string): string[] => path.split('/').filter((name) => name !== '')
 
+const SLASH = 0x2f
+
+/** Asked for each pair of places, so it makes no string. */
 export const isBelow = (path: string, above: string): boolean =>
-  path !== above && path.startsWith(above === '/' ? '/' : `${above}/`)
+  path.length > above.length &&
+  (above === '/' ? path.charCodeAt(0) : path.charCodeAt(above.length)) === SLASH &&
+  path.startsWith(above)
 
 /** What the mount point has to be. */
 export const isFilePlace = (place: Place): boolean =>

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs'
-import type { SpawnResult } from '../contract/spawn.ts'
+import type { SpawnRequest, SpawnResult } from '../contract/spawn.ts'
 import { createCgroup, openCgroup, removeCgroup } from '../kernel/cgroup.ts'
 import { type CgroupLimits, limitCgroup } from '../kernel/cgroup-limits.ts'
 import { spawn } from '../kernel/clone.ts'
@@ -59,19 +59,23 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
     stdio.terminal,
     sockets?.theirs ?? null,
   )
-  const running = runPlan(plan, request.cgroup)
+  const ops = opsOf(plan)
+  const running = runPlan({ ops, namespaces: plan.namespaces }, request.cgroup)
+  // While the child works: it needs nothing of it, and cannot fail for a pipe that was just made.
+  const watched = watchInit(status.read)
+  closeReader.handOver()
+  undo.push('stop watching init', watched.stop)
   if (sockets !== null && request.execGate !== null) await adoptFrom(sockets.ours, request.execGate, running)
   const result = await running
   sockets?.close()
   closeWriter()
   stdio.closeChildEnds()
-  if (!result.ok) throw startError({ ...result, total: opsOf(plan).length })
-  closeReader.handOver()
+  if (!result.ok) throw startError({ ...result, total: ops.length })
   const process = new HeldProcess({
     pid: result.pid,
     pidfd: result.pidfd,
     cgroup: request.extent,
-    status: watchInit(status.read),
+    status: watched,
     startedAt: new Date(),
     streams: stdio.streams(),
     onCollected: request.onCollected,
@@ -93,10 +97,10 @@ function openSockets(undo: UndoStack): { ours: number; theirs: number; close(): 
   return { ours, theirs, close }
 }
 
-async function runPlan(plan: SpawnPlan, cgroup: string): Promise<SpawnResult> {
+async function runPlan(request: Omit<SpawnRequest, 'cgroupFd'>, cgroup: string): Promise<SpawnResult> {
   const cgroupFd = openCgroup(cgroup)
   try {
-    return await spawn({ ops: opsOf(plan), namespaces: plan.namespaces, cgroupFd })
+    return await spawn({ ...request, cgroupFd })
   } finally {
     closeSync(cgroupFd)
   }
