@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { tablesOfNamespace } from './tables.ts'
 
 /** What a process can leave behind, by kind. Each entry is a line that a person can look for. */
 export interface Belongings {
@@ -20,7 +20,7 @@ export function takeStock(): Belongings {
     mounts: readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n').map(mountOf),
     namespaces: list('/run/netns'),
     cgroups: cgroups(),
-    tables: tables(),
+    tables: process.geteuid?.() === 0 ? tablesOfNamespace() : [],
     descriptors: list('/proc/self/fd').flatMap(descriptorOf),
     processes: processes(),
     files: list(tmpdir()),
@@ -103,13 +103,6 @@ function walk(root: string, below = ''): string[] {
 
 function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
-}
-
-/** Tables of this network namespace; without the program nobody can have made any with it, and libnftables needs root. */
-function tables(): string[] {
-  if (process.geteuid?.() !== 0) return []
-  const run = spawnSync('nft', ['list', 'tables'], { encoding: 'utf8' })
-  return run.status === 0 ? run.stdout.split('\n').filter((line) => line !== '') : []
 }
 
 const words = (file: string): string[] =>

@@ -1,16 +1,6 @@
 // The disks that a run hands to the machine: the project as it is built here, and fresh data disks.
-import { spawnSync } from 'node:child_process'
-import {
-  constants,
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -25,12 +15,30 @@ function run(command, args, options = {}) {
   return done.stdout
 }
 
+/** From nothing it takes some minutes; a mirror that does not answer must not hold a run for ever. */
+const BUILD_MS = 30 * 60_000
+
 /** Builds the image of the VM where it is not cached; needs root the first time. */
-export function buildImage(cache, kernel) {
+export async function buildImage(cache, kernel) {
   mkdirSync(cache, { recursive: true })
   const env = { ...process.env, CACHE: cache, KERNEL: kernel }
-  const built = spawnSync('bash', [join(repository, 'test/vm/image/build.sh')], { stdio: 'inherit', env })
-  if (built.status !== 0) throw new Error('Cannot build the VM image')
+  // A session of its own, so that all of it can be ended at once.
+  const builder = spawn('bash', [join(repository, 'test/vm/image/build.sh')], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    detached: true,
+    env,
+  })
+  const end = () => process.kill(-builder.pid, 'SIGTERM')
+  const leave = () => process.exit(130)
+  const timer = setTimeout(end, BUILD_MS)
+  process.on('exit', end).on('SIGINT', leave).on('SIGTERM', leave).on('SIGHUP', leave)
+  const how = await new Promise((resolve) => {
+    builder.once('error', resolve)
+    builder.once('close', (code, signal) => resolve(code ?? signal))
+  })
+  clearTimeout(timer)
+  process.off('exit', end).off('SIGINT', leave).off('SIGTERM', leave).off('SIGHUP', leave)
+  if (how !== 0) throw new Error(`Cannot build the VM image: ${how}`)
 }
 
 /** The Debian package, which a check installs inside. */
@@ -66,6 +74,6 @@ export function projectDisk(dir) {
 /** A copy of the empty XFS disk whose content survives the machine. */
 export function dataDisk(dir, cache) {
   const image = join(dir, 'data.img')
-  copyFileSync(join(cache, 'data.xfs'), image, constants.COPYFILE_FICLONE)
+  run('cp', ['--reflink=auto', '--sparse=always', join(cache, 'data.xfs'), image])
   return image
 }

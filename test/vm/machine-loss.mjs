@@ -36,7 +36,6 @@ async function boot(options, stage, { cut, shutdown }) {
     },
     stderr: (chunk) => process.stderr.write(chunk),
   })
-  process.on('exit', () => machine.cut())
   const { code, report } = await machine.run()
   const ready = output.includes(`ready: ${stage}`)
   if (!ready) console.log(`the machine ended with ${code}${report}`)

@@ -3,8 +3,8 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { totalmem } from 'node:os'
 import { join } from 'node:path'
+import { guestMemory } from './place.mjs'
 import { saveMachine } from './qmp.mjs'
 
 /** Exit statuses that are about the machine and not about the job. */
@@ -12,11 +12,8 @@ export const STATUS = { timeout: 124, died: 125 }
 
 const LSM = 'landlock,lockdown,yama,integrity,selinux,bpf'
 
-/** MiB: what the tests of limits need, or on a small host what leaves it room to breathe. */
-const guestMemory = () => Math.max(1536, Math.min(3072, Math.floor(totalmem() / 2 ** 20 / 2)))
-
 /**
- * `options`: cache, kernel, project (disk image), data (disk image; throw-away unless `keepData`), job (shell text),
+ * `options`: cache, dir (of the run), kernel, project (disk image), data (disk image; throw-away unless `keepData`), job (shell text),
  * limit (seconds), shell, init, enforcing, append, memory (MiB). The callbacks `stdout` and `stderr` receive what the job
  * prints, `console` what the kernel prints. With `rests`, the job waits for a line on the port "go": `save` keeps the
  * machine as it is then, and `saved` (the file) begins another one there, with `line`.
@@ -31,7 +28,7 @@ export class Machine {
 
   constructor(options) {
     this.#options = options
-    this.#dir = mkdtempSync(join(options.cache, 'run-'))
+    this.#dir = mkdtempSync(join(options.dir, 'run-'))
   }
 
   /** Runs the job to its end and answers its status, or one of STATUS. */
@@ -99,12 +96,13 @@ export class Machine {
     const { cache, shell, console: onConsole } = this.#options
     const tools = join(cache, 'tools')
     const libraries = ['usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu'].map((path) => join(tools, path))
-    const child = spawn(join(tools, 'usr/bin/qemu-system-x86_64'), this.#arguments(job, tools), {
+    // A run that is killed must not leave its machine behind: the kernel ends it with this process.
+    const tied = ['--pdeathsig', 'KILL', '--', join(tools, 'usr/bin/qemu-system-x86_64')]
+    const child = spawn('setpriv', [...tied, ...this.#arguments(job, tools)], {
       stdio: shell ? 'inherit' : ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, LD_LIBRARY_PATH: libraries.join(':'), TMPDIR: this.#dir },
     })
     this.#child = child
-    // A run that is ended must not leave its machine behind.
     const cut = () => this.cut()
     process.once('exit', cut)
     child.once('close', () => process.off('exit', cut))
@@ -146,10 +144,11 @@ export class Machine {
       ],
       ...['-append', this.#commandLine(), '-device', 'virtio-rng-pci', '-device', 'virtio-serial-pci'],
       ...(shell ? ['-serial', 'mon:stdio'] : this.#console()),
+      // A full disk of the host is an error inside: QEMU would stop the machine and wait for somebody.
       ...disks.flatMap(([name, file, format, snapshot]) => [
         ...[
           '-drive',
-          `if=none,id=${name},file=${file},format=${format},cache=unsafe,snapshot=${snapshot ? 'on' : 'off'}`,
+          `if=none,id=${name},file=${file},format=${format},cache=unsafe,snapshot=${snapshot ? 'on' : 'off'},werror=report`,
         ],
         ...['-device', `virtio-blk-pci,drive=${name},serial=${name}`],
       ]),
