@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -106,6 +106,30 @@ it('where requests go first, one that failed goes with the next commit and never
     await parts.act(first, ids[1] ?? '', 'skip', 'not wanted')
     expect((await parts.view(first)).map(({ state }) => state)).toEqual(['queued', 'skipped', 'approved'])
     expect(await parts.standing(first)).toEqual({ sent: 0, stopped: null })
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+})
+
+it('a queue without requests is looked at and not written; one with a torn end is opened', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'network-parts-'))
+  try {
+    await (await RequestQueue.open(join(directory, 'queue'))).close()
+    const log = join(directory, 'queue', 'queue.log')
+    utimesSync(log, 0, 0)
+    const parts = new NetworkParts(
+      () => directory,
+      () => undefined,
+    )
+    const record = branchRecord(ID, { state: 'stopped' })
+    expect(await parts.pending(record)).toEqual([])
+    expect(await parts.standing(record)).toEqual({ sent: 0, stopped: null })
+    expect(await parts.replay(record)).toEqual({ sent: 0, problem: null })
+    expect(statSync(log).mtimeMs).toBe(0)
+    const { size } = statSync(log)
+    appendFileSync(log, 'half a rec')
+    expect(await parts.pending(record)).toEqual([])
+    expect(statSync(log).size).toBe(size)
   } finally {
     rmSync(directory, { recursive: true })
   }

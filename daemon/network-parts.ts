@@ -1,4 +1,4 @@
-import { closeSync, existsSync } from 'node:fs'
+import { closeSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Outbox } from './agent/ports.ts'
@@ -123,7 +123,7 @@ export class NetworkParts implements Outbox {
   }
 
   async pending(record: BranchRecord): Promise<readonly QueuedRequestSummary[]> {
-    return (await this.#withQueue(record, async ({ queue }) => queue.summaries())) ?? []
+    return (await this.#withRequests(record, async ({ queue }) => queue.summaries())) ?? []
   }
 
   async approve(record: BranchRecord, requests: readonly QueuedRequestSummary[]): Promise<void> {
@@ -131,7 +131,7 @@ export class NetworkParts implements Outbox {
   }
 
   async replay(record: BranchRecord): Promise<QueueResult> {
-    return resultOf(await this.#withQueue(record, (queue) => queue.replay()))
+    return resultOf(await this.#withRequests(record, (queue) => queue.replay()))
   }
 
   async view(record: BranchRecord): Promise<readonly QueuedView[]> {
@@ -143,7 +143,7 @@ export class NetworkParts implements Outbox {
         views.push(viewOf(one, await queue.bodyStart(one.id, READ_BYTES), placeholders))
       return views
     }
-    return (await this.#withQueue(record, read)) ?? []
+    return (await this.#withRequests(record, read)) ?? []
   }
 
   async body(record: BranchRecord, request: string, limit: number): Promise<ContentSide> {
@@ -189,7 +189,7 @@ export class NetworkParts implements Outbox {
   }
 
   async standing(record: BranchRecord): Promise<{ sent: number; stopped: string | null }> {
-    const list = (await this.#withQueue(record, async ({ queue }) => queue.list())) ?? []
+    const list = (await this.#withRequests(record, async ({ queue }) => queue.list())) ?? []
     const stop = list.find(({ state }) => state === 'failed' || state === 'unknown')
     return {
       sent: list.filter(({ state }) => state === 'sent').length,
@@ -206,15 +206,26 @@ export class NetworkParts implements Outbox {
     return damage.length === 0 && next?.state === 'approved' ? this.replay(record) : null
   }
 
+  /** The same; undefined, too, where a queue was opened and nothing came: opening it again writes, and most are so. */
+  #withRequests<Result>(
+    record: BranchRecord,
+    work: (queue: BranchQueue) => Promise<Result>,
+  ): Promise<Result | undefined> {
+    return this.#withQueue(record, work, (directory) => hasNoRecord(join(directory, 'queue.log')))
+  }
+
   /** Undefined where the branch never queued anything. One at a time: a queue has one owner. */
   async #withQueue<Result>(
     record: BranchRecord,
     work: (queue: BranchQueue) => Promise<Result>,
+    isNothing: (directory: string) => boolean = () => false,
   ): Promise<Result | undefined> {
-    if (!existsSync(join(this.#directoryOf(record.id), 'queue'))) return undefined
+    const directory = join(this.#directoryOf(record.id), 'queue')
+    if (!existsSync(directory)) return undefined
     return this.#owner.run(record.id, async () => {
       const live = this.#live.get(record.id)
       if (live !== undefined) return work(live.network.queue)
+      if (isNothing(directory)) return undefined
       const queue = await BranchQueue.open(this.#options(record))
       try {
         return await work(queue)
@@ -234,6 +245,16 @@ export class NetworkParts implements Outbox {
       ...(this.#room === undefined ? {} : { queueShare: this.#room.share(ownerOf(record)) }),
     }
   }
+}
+
+/** Of the first record alone: whatever is longer, cut or damaged is the queue's own to read. */
+const FIRST_RECORD_BYTES = 256
+
+function hasNoRecord(path: string): boolean {
+  const size = statSync(path, { throwIfNoEntry: false })?.size
+  if (size === undefined || size > FIRST_RECORD_BYTES) return false
+  const { requests, damage, goodBytes } = readLog(readFileSync(path))
+  return requests.size === 0 && damage.length === 0 && goodBytes === size && size > 0
 }
 
 const ownerOf = ({ id, requester }: BranchRecord): QueueOwner => ({

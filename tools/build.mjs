@@ -20,6 +20,12 @@ function entries() {
   return input
 }
 
+/** One character that is none of Latin-1's makes two bytes of every character of a file, in each copy that V8 makes of it. */
+function inAscii(code) {
+  if (/\\[^\x00-\x7f]/.test(code)) throw new Error('A backslash in front of a character that is not ASCII')
+  return code.replace(/[^\x00-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
 const input = entries()
 if (Object.keys(input).length > 0) {
   const bundle = await rolldown({
@@ -43,6 +49,9 @@ if (Object.keys(input).length > 0) {
     sourcemap: false,
   })
   await bundle.close()
+  for (const file of readdirSync(`${root}dist`, { recursive: true }))
+    if (file.endsWith('.js'))
+      writeFileSync(`${root}dist/${file}`, inAscii(readFileSync(`${root}dist/${file}`, 'utf8')))
   writeFileSync(`${root}dist/package.json`, '{ "type": "commonjs" }\n')
   for (const bin of ['puzzlectl.js', 'puzzled.js'])
     if (existsSync(`${root}dist/${bin}`)) chmodSync(`${root}dist/${bin}`, 0o755)

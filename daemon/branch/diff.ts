@@ -1,5 +1,5 @@
 import { opendirSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import type { BranchRecord, Requester } from '../contract/branch.ts'
 import type { Change, Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
 import type { ContentPair, Selection } from '../contract/engine.ts'
@@ -47,6 +47,7 @@ export class LayerDiffer {
       ...options,
     })
     if (this.#sameThread || isUntouched(record, job)) return onThisThread(job, gathered)
+    const { Worker } = process.getBuiltinModule('node:worker_threads')
     const worker = new Worker(workerPath('diff'), {
       workerData: job,
       // Encoded changes live outside the heap; without a limit a short-lived isolate rarely collects.

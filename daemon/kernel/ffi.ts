@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type koffi from 'koffi'
 import { PuzzledError } from '../lib/errors.ts'
 import { errnoName } from './errno.ts'
@@ -10,8 +13,32 @@ let loaded: Koffi | undefined
 
 /** koffi is loaded on first use: `puzzlectl --help` and everything without kernel calls must not pay for it (8 ms). */
 export function ffi(): Koffi {
-  loaded ??= createRequire(import.meta.url)('koffi') as Koffi
+  loaded ??= nativeKoffi() ?? (createRequire(import.meta.url)('koffi') as Koffi)
   return loaded
+}
+
+/** The one that `package.json` names; another one is left to what knows about it. */
+export const KOFFI_VERSION = '3.3.4'
+
+/**
+ * The library itself, where `require('koffi')` would find it. On the way there that resolves three packages, reads the
+ * head of Node's program and wraps calls that nobody here makes: more than half of what loading it takes.
+ */
+export function nativeKoffi(): Koffi | undefined {
+  const { platform, arch } = process
+  const inPackages = join('node_modules', '@koromix', `koffi-${platform}-${arch}`, `${platform}_${arch}`)
+  let folder = dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(join(folder, inPackages, 'koffi.node'))) {
+    if (dirname(folder) === folder) return undefined
+    folder = dirname(folder)
+  }
+  try {
+    const found = createRequire(import.meta.url)(join(folder, inPackages, 'koffi.node')) as Koffi
+    return found.version === KOFFI_VERSION ? found : undefined
+  } catch {
+    // Another C library than it was made for: the package has more of them.
+    return undefined
+  }
 }
 
 /** A system call that failed. `errnoName` is `E…`; `args` are for people. */

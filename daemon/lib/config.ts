@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { errnoOf, PuzzledError } from './errors.ts'
 
 export const CONFIG_PATH = '/etc/puzzled/puzzled.yaml'
@@ -35,7 +35,8 @@ export const defaultConfig = (): Config => ({
 export async function readConfig(path: string): Promise<Config> {
   let text: string
   try {
-    text = await readFile(path, 'utf8')
+    // At once: it is small, and in a command this would be what starts the threads of the pool.
+    text = readFileSync(path, 'utf8')
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' && path === CONFIG_PATH) return defaultConfig()
     throw new PuzzledError('config-invalid', `Cannot read "${path}"`, { cause: error })

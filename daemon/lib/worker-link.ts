@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { ERRORS, type ErrorCode } from '../contract/errors.ts'
 import { PuzzledError } from './errors.ts'
 
@@ -95,6 +95,8 @@ export class WorkerLink implements Link {
 
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
+    // Loaded by the first thread: a short command starts none.
+    const { Worker } = process.getBuiltinModule('node:worker_threads')
     const worker = new Worker(this.#path, { workerData: this.#data })
     worker.on('message', (message: FromWorker) => this.#receive(message))
     worker.on('error', (cause) => this.#fail(gone('A worker thread failed', cause)))

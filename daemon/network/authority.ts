@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
-import { createSecureContext, type SecureContext } from 'node:tls'
+import type { SecureContext } from 'node:tls'
 import { pem, signedCertificate, unsignedCertificate } from './certificate.ts'
 import type { Hostname } from './hostname.ts'
 
@@ -16,10 +16,9 @@ export class BranchAuthority {
   readonly #name: string
   readonly #caKey: KeyObject
   readonly #caPublic: Buffer
-  readonly #leafKey: string
-  readonly #leafPublic: Buffer
   readonly #from: Date
   readonly #leaves = new Map<string, SecureContext>()
+  #leaf: { key: string; publicKey: Buffer } | undefined
 
   constructor(branch: string) {
     this.#name = `puzzled branch ${branch}`
@@ -27,10 +26,6 @@ export class BranchAuthority {
     const ca = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     this.#caKey = ca.privateKey
     this.#caPublic = ca.publicKey.export({ type: 'spki', format: 'der' })
-    // One key for all leaves: making a key costs more than signing, and all of them live and die together.
-    const leaf = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    this.#leafKey = leaf.privateKey.export({ type: 'sec1', format: 'pem' }).toString()
-    this.#leafPublic = leaf.publicKey.export({ type: 'spki', format: 'der' })
     this.certificate = pem(this.#issue(this.#name, this.#caPublic, 3650))
   }
 
@@ -42,8 +37,10 @@ export class BranchAuthority {
       this.#leaves.set(host.text, known)
       return known
     }
+    // Loaded by the first handshake: many agents have none.
+    const { createSecureContext } = process.getBuiltinModule('node:tls')
     const context = createSecureContext({
-      key: this.#leafKey,
+      key: this.#leafKey().key,
       cert: this.leafFor(host) + this.certificate,
       minVersion: 'TLSv1.2',
     })
@@ -58,7 +55,19 @@ export class BranchAuthority {
   /** Clients refuse leaves that are valid for more than 825 days. */
   leafFor(host: Hostname): string {
     // A common name holds 64 characters at most; the alternative name is what counts.
-    return pem(this.#issue(host.text.slice(0, 64), this.#leafPublic, 365, host))
+    return pem(this.#issue(host.text.slice(0, 64), this.#leafKey().publicKey, 365, host))
+  }
+
+  /** One for all leaves: making a key costs more than signing, and all of them live and die together. */
+  #leafKey(): { key: string; publicKey: Buffer } {
+    if (this.#leaf === undefined) {
+      const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      this.#leaf = {
+        key: privateKey.export({ type: 'sec1', format: 'pem' }).toString(),
+        publicKey: publicKey.export({ type: 'spki', format: 'der' }),
+      }
+    }
+    return this.#leaf
   }
 
   #issue(subject: string, publicKey: Buffer, days: number, host?: Hostname): Buffer {

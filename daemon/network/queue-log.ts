@@ -29,7 +29,8 @@ export class QueueLog {
     const file = await open(path, 'r+')
     try {
       await file.truncate(length)
-      await file.datasync()
+      // What was read must be on the disk before anything relies on it; of an empty log nothing was.
+      if (length > 0) await file.datasync()
       return new QueueLog(file, length)
     } catch (error) {
       await file.close()

@@ -1,4 +1,4 @@
-import { Resolver } from 'node:dns/promises'
+import type { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { type Address, type Cidr, judgeAddress, parseAddress, unmapped } from './address.ts'
@@ -106,11 +106,12 @@ export function ownAddresses(): ReadonlySet<string> {
  * pool while it waits). Both families are asked: a name may have only one.
  */
 export function systemLookup(servers?: readonly string[]): Lookup {
-  const resolver = new Resolver({ timeout: 3_000, tries: 2 })
-  if (servers !== undefined) resolver.setServers([...servers])
+  let made: Resolver | undefined
   return async (name) => {
     const fixed = servers === undefined ? await fromHostsFile(name) : []
     if (fixed.length > 0) return { addresses: fixed, ttlSeconds: 0 }
+    made ??= makeResolver(servers)
+    const resolver = made
     const answers = await Promise.allSettled([
       resolver.resolve4(name, { ttl: true }),
       resolver.resolve6(name, { ttl: true }),
@@ -121,6 +122,14 @@ export function systemLookup(servers?: readonly string[]): Lookup {
     const addresses = found.map((one) => parseAddress(one.address)).filter((one) => one !== undefined)
     return { addresses, ttlSeconds: Math.min(...found.map((one) => one.ttl)) }
   }
+}
+
+/** With the first name that is asked for: it reads files, and most agents ask for none. */
+function makeResolver(servers: readonly string[] | undefined): Resolver {
+  const { Resolver } = process.getBuiltinModule('node:dns/promises')
+  const resolver = new Resolver({ timeout: 3_000, tries: 2 })
+  if (servers !== undefined) resolver.setServers([...servers])
+  return resolver
 }
 
 async function fromHostsFile(name: string): Promise<readonly Address[]> {

@@ -1,6 +1,6 @@
 import { connect as netConnect, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { createSecureContext, rootCertificates, type SecureContext, connect as tlsConnect } from 'node:tls'
+import type { SecureContext } from 'node:tls'
 import type { Address, Cidr } from './address.ts'
 import { type AnswerHandler, Call } from './exchange.ts'
 import { formatAuthority, type Hostname, urlHost } from './hostname.ts'
@@ -33,6 +33,9 @@ export interface UpstreamRequest extends Destination {
 
 const MAX_ORIGINS = 256
 
+/** Loaded by the first connection that needs it: many agents make none. */
+const tls = (): typeof import('node:tls') => process.getBuiltinModule('node:tls')
+
 const contexts = new Map<string, SecureContext>()
 
 /** Reading all authorities takes longer than a handshake, so each set of them is read once. */
@@ -40,6 +43,7 @@ function trusted(more: readonly string[]): SecureContext {
   const key = more.join('')
   const known = contexts.get(key)
   if (known !== undefined) return known
+  const { createSecureContext, rootCertificates } = tls()
   const ca = more.length === 0 ? undefined : [...rootCertificates, ...more]
   const context = createSecureContext({ minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) })
   contexts.set(key, context)
@@ -108,7 +112,7 @@ export class Upstream {
     if (destination.scheme === 'http') return socket
     const { host } = destination
     return await new Promise((done, failed) => {
-      const secure = tlsConnect({
+      const secure = tls().connect({
         socket,
         // An address has no SNI; its certificate must name the address.
         ...(host.address === undefined ? { servername: host.text } : { host: host.text }),
