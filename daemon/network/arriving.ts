@@ -1,45 +1,22 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest } from 'node:http2'
+import type { AskedHead } from './agent-request.ts'
 import { NetworkDenied } from './denial.ts'
-import { type Arrival, arrivalOf } from './gate.ts'
-import { badFraming, pairs } from './headers.ts'
+import type { Arrival } from './gate.ts'
+import { badFraming } from './headers.ts'
 import { type Authority, parseAuthority } from './hostname.ts'
 import type { Headers } from './request-nature.ts'
 import { header } from './request-nature.ts'
 import type { JudgedRequest } from './request-rule.ts'
 import { parseAbsolute, parseTarget } from './request-target.ts'
 
-/** HTTP/2 requests come through Node's compatible interface; what differs is in this file. */
-export type AgentRequest = IncomingMessage | Http2ServerRequest
-export type AgentResponse = ServerResponse
-
-export const isHttp2 = (request: AgentRequest): request is Http2ServerRequest =>
-  request.httpVersionMajor === 2
-
-export const arrivalOfRequest = (request: AgentRequest): Arrival => {
-  const socket = isHttp2(request) ? request.stream.session?.socket : request.socket
-  // A session that is gone has nothing to say; `connect` without a host matches no request.
-  return socket === undefined
-    ? { via: 'connect', port: 0, host: undefined, tls: true, sni: undefined }
-    : arrivalOf(socket)
-}
-
-export const hasBody = (request: AgentRequest): boolean =>
-  isHttp2(request)
-    ? !request.stream.endAfterHeaders
-    : request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
-
 /** Turns what the agent sent into the one value that is judged and sent on; everything ambiguous is refused here. */
-export function judgeable(request: AgentRequest): JudgedRequest {
-  const arrival = arrivalOfRequest(request)
-  const headers = isHttp2(request) ? fromHttp2(request) : pairs(request.rawHeaders)
+export function judgeable(request: AskedHead): JudgedRequest {
+  const { method, arrival, target: line } = request
+  const headers = request.http2 ? fromHttp2(request.headers) : request.headers
   const framing = badFraming(headers)
   if (framing !== undefined)
     throw new NetworkDenied(400, 'bad-framing', `The request is ambiguous: ${framing}`)
-  const method = request.method ?? ''
   if (!/^[A-Z][A-Z-]{0,31}$/.test(method))
     throw new NetworkDenied(400, 'bad-method', 'The method is malformed')
-  const line = request.url ?? ''
   const place = arrival.via === 'explicit' ? fromAbsolute(line, headers) : fromOrigin(line, headers, arrival)
   const target = parseTarget(place.raw)
   if (!target.ok) {
@@ -91,8 +68,7 @@ function hostHeader(headers: Headers, scheme: 'http' | 'https'): Authority {
 }
 
 /** Pseudo headers become what HTTP/1.1 has for them; several cookie fields are one. */
-function fromHttp2(request: Http2ServerRequest): Headers {
-  const all = pairs(request.rawHeaders)
+function fromHttp2(all: Headers): Headers {
   const plain = all.filter(([name]) => !name.startsWith(':') && name !== 'cookie' && name !== 'host')
   const authority = all.filter(([name]) => name === ':authority' || name === 'host').map(([, value]) => value)
   if (new Set(authority).size > 1)

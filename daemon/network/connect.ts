@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { NetworkDenied, problemBody, problemHeaders } from './denial.ts'
 import type { Gate } from './gate.ts'
@@ -10,12 +9,11 @@ import { connectionRule } from './request-rule.ts'
 export async function connectTunnel(
   gate: Gate,
   parsers: Parsers,
-  request: IncomingMessage,
+  line: string,
   socket: Socket,
   head: Buffer,
 ): Promise<void> {
   socket.on('error', () => socket.destroy())
-  const line = request.url ?? ''
   try {
     // Without a port the default 0 is refused by every rule.
     const authority = parseAuthority(line, 0)

@@ -1,12 +1,14 @@
 import type { Readable } from 'node:stream'
 import { PuzzledError } from '../lib/errors.ts'
-import { type AgentRequest, type AgentResponse, hasBody } from './arriving.ts'
+import type { AgentRequest, AgentResponse } from './agent-request.ts'
 import { INLINE_BYTES } from './body-spool.ts'
 import { NetworkDenied } from './denial.ts'
 import type { Gate } from './gate.ts'
 import { requestHeaders } from './headers.ts'
 import type { StoredBody } from './queue-record.ts'
 import type { Decision, JudgedRequest } from './request-rule.ts'
+
+const NOTHING = Buffer.alloc(0)
 
 /** Stores a write and answers 202 once it is durable. Placeholders of credentials are stored, never the secrets. */
 export async function enqueue(
@@ -15,7 +17,7 @@ export async function enqueue(
   decision: Decision,
   from: AgentRequest,
   to: AgentResponse,
-  before: Buffer = Buffer.alloc(0),
+  before: Buffer = from.whole ?? NOTHING,
 ): Promise<void> {
   const allowed = decision.matched?.rule.headers?.map((name) => name.toLowerCase())
   const headers = requestHeaders(request.headers, { allowed, live: false }).filter(
@@ -25,7 +27,7 @@ export async function enqueue(
   try {
     const looked = gate.queue.ready()
     if (looked !== undefined) await looked
-    const body = await bodyOf(gate, before, hasBody(from) ? from : undefined)
+    const body = await bodyOf(gate, before, from.body)
     const stored = { method, scheme, host: host.text, port, target: target.raw, headers, rule: decision.rule }
     const { id } = await gate.queue.add(stored, body)
     gate.queued(id, method, host.text)
@@ -36,20 +38,17 @@ export async function enqueue(
 }
 
 function answer(to: AgentResponse, id: string, position: number): void {
-  const text = `${JSON.stringify({
-    queued: true,
-    id,
-    position,
-    message:
-      'This write was not sent. It waits with the other changes of this branch and is sent after they are approved.',
-  })}\n`
-  to.writeHead(202, {
-    'content-type': 'application/json',
-    'content-length': String(Buffer.byteLength(text)),
-    'cache-control': 'no-store',
-    'puzzle-queued': id,
-  })
-  to.end(text)
+  const message =
+    'This write was not sent. It waits with the other changes of this branch and is sent after they are approved.'
+  const text = Buffer.from(`${JSON.stringify({ queued: true, id, position, message })}\n`)
+  to.head(202, [
+    ['content-type', 'application/json'],
+    ['content-length', String(text.length)],
+    ['cache-control', 'no-store'],
+    ['puzzle-queued', id],
+  ])
+  to.write(text)
+  to.end()
 }
 
 /** Most writes are small: collecting those takes no iterator, which costs more than everything else about them. */
@@ -97,6 +96,8 @@ async function* joined(before: Buffer, rest: Readable | undefined): AsyncGenerat
 }
 
 function refusal(error: unknown): NetworkDenied {
+  // The body broke, and it is known why.
+  if (error instanceof NetworkDenied) return error
   const code = error instanceof PuzzledError ? error.code : undefined
   const message = error instanceof PuzzledError ? error.message : 'The write could not be stored'
   if (code === 'too-large') return new NetworkDenied(413, 'body-too-large', message, { cause: error })

@@ -1,12 +1,11 @@
 import { PassThrough, type Readable } from 'node:stream'
-import { type AgentRequest, type AgentResponse, hasBody } from './arriving.ts'
+import type { AgentRequest, AgentResponse } from './agent-request.ts'
 import { fillIn, Redactor, redactText, type Secret } from './credentials.ts'
 import { NetworkDenied } from './denial.ts'
 import type { AnswerHandler, Exchange } from './exchange.ts'
 import type { Gate } from './gate.ts'
 import { requestHeaders, responseHeaders } from './headers.ts'
 import type { Headers } from './request-nature.ts'
-import { header } from './request-nature.ts'
 import type { Decision, JudgedRequest } from './request-rule.ts'
 import { upstreamError } from './upstream-error.ts'
 
@@ -40,7 +39,9 @@ export function forward(
   const { host, scheme, port, method } = request
   const out = outgoing(gate, request, decision)
   gate.budget.addBytes(matched, host.text, 'out', sizeOf(out, method))
-  const body = judged ?? (hasBody(from) ? buffered(from) : null)
+  if (from.whole !== undefined && judged === undefined)
+    gate.budget.addBytes(matched, host.text, 'out', from.whole.length)
+  const body = judged ?? from.whole ?? bodyOf(from) ?? null
   return new Promise<void>((done, failed) => {
     const handler = new AnswerRelay(gate, decision, host.text, to, out.secrets, done, failed)
     const allowed = matched?.addresses ?? []
@@ -52,7 +53,9 @@ export function forward(
       .catch(failed)
   }).finally(() => {
     // Answered before it was read: what is left of it must not keep the agent's connection from its next request.
-    if (judged === undefined && !from.readableEnded) from.unpipe().resume()
+    if (judged !== undefined || from.complete) return
+    from.body?.unpipe()
+    from.discard()
   })
 }
 
@@ -61,15 +64,16 @@ const isCompressed = (headers: Headers): boolean =>
   headers.some(([name, value]) => name === 'content-encoding' && value.trim().toLowerCase() !== 'identity')
 
 /** HTTP/2 is told about room in its window with every start and stop: a buffer between makes them few. */
-function buffered(from: AgentRequest): Readable {
+function bodyOf({ http2, body }: AgentRequest): Readable | undefined {
+  if (body === undefined || !http2) return body
   const through = new PassThrough()
   // Whoever reads it hears of the error; before anybody reads, it must not end the process.
   through.on('error', () => undefined)
-  from.once('error', (error) => through.destroy(error))
-  from.once('close', () => {
-    if (!from.readableEnded) through.destroy(new Error('The agent went away'))
+  body.once('error', (error) => through.destroy(error))
+  body.once('close', () => {
+    if (!body.readableEnded) through.destroy(new Error('The agent went away'))
   })
-  return from.pipe(through)
+  return body.pipe(through)
 }
 
 const sizeOf = (out: Outgoing, method: string): number =>
@@ -88,10 +92,6 @@ class AnswerRelay implements AnswerHandler {
   readonly #done: () => void
   readonly #failed: (error: unknown) => void
   #exchange: Exchange | undefined
-  /** A head that waits for what arrived with it. */
-  #pending:
-    | { readonly status: number; readonly headers: Headers; readonly length: number | undefined }
-    | undefined
 
   constructor(
     gate: Gate,
@@ -115,11 +115,9 @@ class AnswerRelay implements AnswerHandler {
   begun(exchange: Exchange): void {
     this.#exchange = exchange
     // The agent hung up: the other end must not go on working for nobody.
-    const stop = (): void => {
-      if (!this.#to.writableFinished) exchange.abort(new Error('The agent went away'))
-    }
-    if (this.#to.destroyed) stop()
-    else this.#to.once('close', stop)
+    const stop = (): void => exchange.abort(new Error('The agent went away'))
+    if (this.#to.gone) stop()
+    else this.#to.onGone(stop)
   }
 
   head(status: number, headers: Headers): void {
@@ -128,11 +126,16 @@ class AnswerRelay implements AnswerHandler {
       this.#exchange?.abort(new NetworkDenied(502, 'answer-unsearchable', why))
       return
     }
-    const length = header(headers, 'content-length')
-    this.#pending = { status, headers, length: length === undefined ? undefined : Number(length) }
+    const kept = responseHeaders(headers)
+    this.#to.head(status, this.#redactor === undefined ? kept : this.#redacted(kept))
   }
 
-  /** Most answers arrive in one piece, and leave in one. */
+  #redacted(headers: Headers): Headers {
+    return headers
+      .filter(([name]) => name !== 'content-length')
+      .map(([name, value]) => [name, redactText(value, this.#secrets)] as const)
+  }
+
   data(bytes: Buffer): void {
     try {
       this.#gate.budget.addBytes(this.#decision.matched, this.#host, 'in', bytes.length)
@@ -140,55 +143,26 @@ class AnswerRelay implements AnswerHandler {
       this.#exchange?.abort(error as Error)
       return
     }
-    if (this.#redactor === undefined && this.#pending?.length === bytes.length) {
-      this.#writeHead()
-      this.#to.end(bytes)
-      return
-    }
-    this.#writeHead()
     const clean = this.#redactor === undefined ? bytes : this.#redactor.push(bytes)
     if (clean.length === 0 || this.#to.write(clean)) return
     this.#exchange?.pause()
-    this.#to.once('drain', () => this.#exchange?.resume())
+    this.#to.onDrain(() => this.#exchange?.resume())
   }
 
   /** Server-sent events and the like: the headers must not wait for the first data. */
   arrived(): void {
-    if (this.#pending === undefined) return
-    this.#writeHead()
-    this.#to.flushHeaders()
-  }
-
-  #writeHead(): void {
-    const pending = this.#pending
-    if (pending === undefined) return
-    this.#pending = undefined
-    this.#to.writeHead(pending.status, this.#answerHeaders(pending.headers))
-  }
-
-  #answerHeaders(list: Headers): Record<string, string[] | string> {
-    const out: Record<string, string[] | string> = Object.create(null) as Record<string, string[] | string>
-    for (const [name, value] of responseHeaders(list)) {
-      if (this.#redactor !== undefined && name === 'content-length') continue
-      const shown = redactText(value, this.#secrets)
-      const before = out[name]
-      out[name] = before === undefined ? shown : [...[before].flat(), shown]
-    }
-    return out
+    this.#to.flush()
   }
 
   end(trailers: Headers): void {
-    this.#writeHead()
     const rest = this.#redactor?.end()
     if (rest !== undefined && rest.length > 0) this.#to.write(rest)
-    const kept = responseHeaders(trailers).map(([name, value]) => [name, redactText(value, this.#secrets)])
-    if (kept.length > 0) this.#to.addTrailers(Object.fromEntries(kept) as Record<string, string>)
-    if (!this.#to.writableEnded) this.#to.end()
+    this.#to.end(trailers.length === 0 ? [] : this.#redacted(responseHeaders(trailers)))
     this.#done()
   }
 
   failed(error: Error): void {
-    if (!this.#to.headersSent) {
+    if (!this.#to.begun) {
       this.#failed(upstreamError(error))
       return
     }

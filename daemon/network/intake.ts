@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { readClientHello } from './client-hello.ts'
 import { NetworkDenied } from './denial.ts'
@@ -10,8 +9,8 @@ import { splice } from './splice.ts'
 
 /** The parsers that a connection is handed to once it is known what it speaks. */
 export interface Parsers {
-  http1(socket: Duplex): void
-  http2(socket: Duplex): void
+  http1(socket: Socket): void
+  http2(socket: Socket): void
 }
 
 /**

@@ -1,23 +1,17 @@
-import { type AgentRequest, type AgentResponse, hasBody, isHttp2, judgeable } from './arriving.ts'
+import type { AgentRequest, AgentResponse } from './agent-request.ts'
+import { judgeable } from './arriving.ts'
 import { NetworkDenied, problemBody, problemHeaders } from './denial.ts'
 import { enqueue } from './enqueue.ts'
 import { forward } from './forward.ts'
 import type { Gate } from './gate.ts'
 import { grpcRefusal, isGrpc, refuseGrpc } from './grpc.ts'
 import { isReadBody } from './read-body.ts'
+import { header } from './request-nature.ts'
 import { type Decision, decide, decideWithBody, type JudgedRequest } from './request-rule.ts'
 
-/** Sends `100 Continue` to an agent that waits for it; called only when the body is wanted. */
-export type Continue = () => void
-
 /** One request of the agent, from its first line to its last byte. Never rejects: every failure is an answer. */
-export async function serve(
-  gate: Gate,
-  from: AgentRequest,
-  to: AgentResponse,
-  proceed: Continue,
-): Promise<void> {
-  let subject = `${from.method} ${(from.url ?? '').slice(0, 300)}`
+export async function serve(gate: Gate, from: AgentRequest, to: AgentResponse): Promise<void> {
+  let subject = `${from.method} ${from.target.slice(0, 300)}`
   let kind: Decision['class'] = 'deny'
   const started = performance.now()
   try {
@@ -26,7 +20,8 @@ export async function serve(
     const decision = judge(gate, request)
     refuseGrpc(request.headers, request.host.text, request.port)
     gate.budget.startRequest(decision.matched, request.host.text)
-    proceed()
+    // Only now is the body wanted.
+    to.proceed()
     kind = await act(gate, request, decision, from, to)
   } catch (error) {
     const denied =
@@ -73,16 +68,9 @@ async function actOnBody(
   from: AgentRequest,
   to: AgentResponse,
 ): Promise<Decision['class']> {
-  const chunks: Buffer[] = []
-  let size = 0
-  if (hasBody(from))
-    for await (const chunk of from.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      chunks.push(chunk)
-      size += chunk.length
-      if (size > gate.limits.judgedBodyBytes) break
-    }
-  const body = Buffer.concat(chunks)
-  const whole = size <= gate.limits.judgedBodyBytes
+  const limit = gate.limits.judgedBodyBytes
+  const body = from.whole ?? (await beginning(from.body, limit))
+  const whole = body.length <= limit
   const kind = decision.needsBody ?? 'graphql'
   const isRead = whole && isReadBody(kind, body, decision.matched?.rule.readMethods ?? [])
   const final = decideWithBody(decision, isRead)
@@ -95,21 +83,33 @@ async function actOnBody(
   return final.class
 }
 
+/** A body until it is longer than the limit; the rest can still be read. */
+async function beginning(body: AgentRequest['body'], limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  if (body !== undefined)
+    for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size > limit) break
+    }
+  return Buffer.concat(chunks)
+}
+
 /** What cannot be answered any more is cut off. A body that was not read ends the connection, or it would be read. */
 function refuse(denied: NetworkDenied, from: AgentRequest, to: AgentResponse): void {
-  if (to.headersSent) {
+  if (to.begun) {
     to.destroy()
     return
   }
-  if (isHttp2(from) && isGrpc(from.headers['content-type'])) {
-    from.stream.respond({ ':status': 200, ...grpcRefusal(denied) }, { endStream: true })
+  if (!from.complete) to.last()
+  if (from.http2 && isGrpc(header(from.headers, 'content-type'))) {
+    to.head(200, Object.entries(grpcRefusal(denied)))
+    to.end()
     return
   }
-  const text = problemBody(denied)
-  const headers = problemHeaders(denied, Buffer.byteLength(text))
-  const unread = from.httpVersionMajor < 2 && hasBody(from) && !from.complete
-  to.writeHead(denied.status, unread ? { ...headers, connection: 'close' } : headers)
-  to.end(from.method === 'HEAD' ? undefined : text, () => {
-    if (unread) from.socket.destroySoon()
-  })
+  const text = Buffer.from(problemBody(denied))
+  to.head(denied.status, Object.entries(problemHeaders(denied, text.length)))
+  if (from.method !== 'HEAD') to.write(text)
+  to.end()
 }

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { AskedHead } from './agent-request.ts'
 import { judgeable } from './arriving.ts'
 import { refuseRaw } from './connect.ts'
 import { NetworkDenied } from './denial.ts'
@@ -12,17 +12,14 @@ import { judge } from './serve.ts'
 import { splice } from './splice.ts'
 import { upstreamError } from './upstream-error.ts'
 
-export const isWebSocket = (request: IncomingMessage): boolean =>
-  request.headers.upgrade?.trim().toLowerCase() === 'websocket'
-
 /** A WebSocket can carry anything, so only a live rule lets it through; what is in it is not looked at. */
 export async function upgradeWebSocket(
   gate: Gate,
-  request: IncomingMessage,
+  request: AskedHead,
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
-  let subject = `upgrade ${(request.url ?? '').slice(0, 300)}`
+  let subject = `upgrade ${request.target.slice(0, 300)}`
   socket.on('error', () => socket.destroy())
   try {
     const judged = judgeable(request)
@@ -56,6 +53,7 @@ export async function upgradeWebSocket(
     })
     if (head.length > 0) upstream.write(head)
     splice(gate, socket, upstream, matched, host.text)
+    socket.resume()
     upstream.resume()
   } catch (error) {
     const denied = upstreamError(error)

@@ -1,0 +1,214 @@
+import {
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import type { Duplex, Readable } from 'node:stream'
+import type { AgentRequest, AgentResponse } from './agent-request.ts'
+import { NetworkDenied } from './denial.ts'
+import { type Arrival, arrivalOf } from './gate.ts'
+import { pairs } from './headers.ts'
+import type { NetworkLimits } from './limits.ts'
+import type { Headers } from './request-nature.ts'
+
+export interface Http2Owner {
+  serve(from: AgentRequest, to: AgentResponse): void
+  denied(subject: string, denied: NetworkDenied): void
+}
+
+/** The connections of an agent that speak HTTP/2. */
+export class Http2Agents {
+  readonly #server: Http2Server
+  readonly #sessions = new Set<ServerHttp2Session>()
+
+  constructor(limits: NetworkLimits, owner: Http2Owner) {
+    this.#server = createServer({
+      settings: {
+        maxConcurrentStreams: limits.streams,
+        initialWindowSize: limits.streamWindowBytes,
+        enableConnectProtocol: false,
+        maxHeaderListSize: limits.headerBytes,
+      },
+      maxHeaderListPairs: limits.headerCount,
+      // Megabytes that one connection may hold.
+      maxSessionMemory: 6,
+    })
+    this.#server.on('session', (session) => this.#admit(session, limits, owner))
+    const serve = (
+      stream: ServerHttp2Stream,
+      headers: IncomingHttpHeaders,
+      _flags: number,
+      raw: readonly string[],
+    ): void => {
+      stream.on('error', () => undefined)
+      owner.serve(new Http2Request(stream, headers, pairs(raw)), new Http2Answer(stream, headers))
+    }
+    // The types do not know the last of its arguments.
+    this.#server.on('stream', serve as () => void)
+  }
+
+  take(socket: Duplex): void {
+    this.#server.emit('connection', socket)
+  }
+
+  #admit(session: ServerHttp2Session, limits: NetworkLimits, owner: Http2Owner): void {
+    if (this.#sessions.size >= limits.sessions) {
+      const why = 'Too many HTTP/2 connections'
+      owner.denied('connection', new NetworkDenied(503, 'too-many-connections', why))
+      session.on('error', () => undefined)
+      session.destroy()
+      return
+    }
+    this.#sessions.add(session)
+    session.setLocalWindowSize(limits.sessionWindowBytes)
+    session.once('close', () => this.#sessions.delete(session))
+    session.on('error', () => session.destroy())
+    session.setTimeout(limits.requestMs, () => session.close())
+  }
+
+  close(): void {
+    for (const session of this.#sessions) session.destroy()
+  }
+}
+
+class Http2Request implements AgentRequest {
+  readonly http2 = true
+  readonly whole = undefined
+  readonly method: string
+  readonly target: string
+  readonly headers: Headers
+  readonly arrival: Arrival
+  readonly #stream: ServerHttp2Stream
+  readonly #hasBody: boolean
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, raw: Headers) {
+    this.#stream = stream
+    this.method = String(headers[':method'] ?? '')
+    this.target = String(headers[':path'] ?? '')
+    this.headers = raw
+    const socket = stream.session?.socket
+    // A session that is gone has nothing to say; `connect` without a host matches no request.
+    this.arrival =
+      socket === undefined
+        ? { via: 'connect', port: 0, host: undefined, tls: true, sni: undefined }
+        : arrivalOf(socket)
+    this.#hasBody = !stream.endAfterHeaders
+  }
+
+  get body(): Readable | undefined {
+    return this.#hasBody ? this.#stream : undefined
+  }
+
+  get complete(): boolean {
+    return !this.#hasBody || this.#stream.readableEnded
+  }
+
+  discard(): void {
+    if (!this.#stream.readableEnded) this.#stream.resume()
+  }
+}
+
+/** Headers that Node would add of its own accord are not wanted, but for the date. */
+class Http2Answer implements AgentResponse {
+  readonly #stream: ServerHttp2Stream
+  readonly #expects: boolean
+  #head: Record<string, string[] | string | number> | undefined
+  #begun = false
+  #ended = false
+  /** Of the body, where it was said how long it is. */
+  #left: number | undefined
+  #trailers: Headers = []
+  #onGone: (() => void) | undefined
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders) {
+    this.#stream = stream
+    this.#expects = String(headers.expect ?? '').toLowerCase() === '100-continue'
+    stream.once('close', () => {
+      if (!this.#ended) this.#onGone?.()
+    })
+  }
+
+  get begun(): boolean {
+    return this.#begun
+  }
+
+  get gone(): boolean {
+    return this.#stream.destroyed && !this.#ended
+  }
+
+  onGone(listener: () => void): void {
+    this.#onGone = listener
+  }
+
+  proceed(): void {
+    if (this.#expects && !this.#begun && this.#usable) this.#stream.additionalHeaders({ ':status': 100 })
+  }
+
+  head(status: number, headers: Headers): void {
+    const head: Record<string, string[] | string | number> = Object.create(null) as Record<string, string>
+    head[':status'] = status
+    for (const [name, value] of headers) {
+      const before = head[name]
+      head[name] = before === undefined ? value : [...[before].flat().map(String), value]
+    }
+    const length = head['content-length']
+    this.#left = typeof length === 'string' ? Number(length) : undefined
+    this.#head = head
+  }
+
+  get #usable(): boolean {
+    return !this.#stream.destroyed && !this.#stream.closed
+  }
+
+  flush(): void {
+    this.#respond(false)
+  }
+
+  #respond(endStream: boolean): void {
+    const head = this.#head
+    this.#head = undefined
+    if (head === undefined) return
+    if (!this.#usable) return
+    this.#begun = true
+    this.#stream.respond(head, { endStream, waitForTrailers: !endStream })
+    if (!endStream) this.#stream.once('wantTrailers', () => this.#sendTrailers())
+  }
+
+  #sendTrailers(): void {
+    if (this.#usable) this.#stream.sendTrailers(Object.fromEntries(this.#trailers))
+  }
+
+  /** The last piece of a body carries the end of its stream: one frame less. */
+  write(bytes: Buffer): boolean {
+    this.#respond(false)
+    if (!this.#usable || this.#stream.writableEnded) return true
+    if (this.#left === undefined) return this.#stream.write(bytes)
+    this.#left -= bytes.length
+    if (this.#left > 0) return this.#stream.write(bytes)
+    this.#stream.end(bytes)
+    return true
+  }
+
+  onDrain(listener: () => void): void {
+    this.#stream.once('drain', listener)
+  }
+
+  end(trailers: Headers = []): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#trailers = trailers
+    if (this.#head !== undefined && trailers.length === 0) this.#respond(true)
+    else this.#respond(false)
+    if (this.#usable && !this.#stream.writableEnded) this.#stream.end()
+  }
+
+  last(): void {
+    // Every answer has a stream of its own.
+  }
+
+  destroy(): void {
+    this.#stream.destroy()
+  }
+}
