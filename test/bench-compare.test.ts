@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { compare, differencesText } from './bench/compare.ts'
+import { compare, comparisonText } from './bench/compare.ts'
+import type { BenchResult } from './bench/harness.ts'
 import type { BenchReport, Machine } from './bench/report.ts'
 import { quantile, summarise } from './bench/statistics.ts'
 
@@ -8,14 +9,21 @@ const machine: Machine = {
   load: [0, 0],
 }
 
+/** Without a peer: the baseline is ours. */
+const ownCase = (median: number): BenchResult => ({
+  ...{ case: 'alone', baseline: 'first', own: true, goal: null },
+  candidates: { first: { median, p99: median, spread: 0.02, rounds: 5, ratio: 1 } },
+})
+
 function report(
   ours: number,
-  change: Partial<Record<'spread' | 'memory' | 'base' | 'rate' | 'late', number>> = {},
+  change: Partial<Record<'spread' | 'memory' | 'base' | 'rate' | 'late' | 'alone', number>> = {},
 ): BenchReport {
-  const { spread = 0.02, memory = 10, base = 10, rate = 100, late = 0.1 } = change
+  const { spread = 0.02, memory = 10, base = 10, rate = 100, late = 0.1, alone = 3 } = change
   const time = (median: number) => ({ median, p99: median, spread, rounds: 5, ratio: median / base })
   const results = [
     { case: 'c', baseline: 'peer', goal: null, candidates: { ours: time(ours), peer: time(base) } },
+    ownCase(alone),
   ]
   const facts = [
     { name: 'memory', value: memory, unit: 'MB' },
@@ -29,17 +37,37 @@ function report(
 }
 
 const verdicts = (before: BenchReport, after: BenchReport): string[] =>
-  compare(before, after).map(({ what, verdict }) => `${what}: ${verdict}`)
+  compare(before, after).differences.map(({ what, verdict }) => `${what}: ${verdict}`)
 
 describe('two runs', () => {
   it('are the same when the whole machine was slower', () =>
-    expect(verdicts(report(5), report(10, { base: 20 }))).toEqual(['c: ours: same', 'rate: same']))
+    expect(verdicts(report(5), report(10, { base: 20, rate: 50, late: 0.2, alone: 6 }))).toEqual([
+      'c: ours: same',
+      'alone: first: same',
+      'rate: same',
+    ]))
 
-  it('show what became slower than its peer', () => {
+  it('show what became slower than its peer, by how much, and how far the samples scattered', () => {
     expect(verdicts(report(5), report(7))).toContain('c: ours: worse')
-    expect(differencesText(compare(report(5), report(7)))).toMatch(
-      /^2 compared, 1 worse, 0 better\n {2}worse/,
+    const text = comparisonText(compare(report(5), report(7)), 'yesterday')
+    expect(text).toContain('Compared with the run of yesterday: 3 figures, 1 worse, 0 better')
+    expect(text).toContain(
+      '  worse  1.40 × (counts from 1.15)  start: c: ours\n         0.500 × ± 2 % → 0.700 × ± 2 %\n',
     )
+  })
+
+  it('show what became slower and has no peer', () => {
+    expect(verdicts(report(5), report(5, { alone: 4 }))).toContain('alone: first: worse')
+    expect(verdicts(report(5), report(10, { base: 20, alone: 3 }))).toContain('alone: first: better')
+  })
+
+  it('say when it was another machine, and what was not measured again', () => {
+    const other = { ...report(5), machine: { ...machine, cpus: 64 } }
+    expect(comparisonText(compare(report(5), other), '')).toContain('cpus 2 → 64')
+    const { start } = report(5).areas
+    const less = { ...report(5), areas: start === undefined ? {} : { start: { ...start, facts: [] } } }
+    expect(compare(report(5), less).lost).toEqual(['start: memory', 'start: rate', 'start: late'])
+    expect(compare(report(5), report(5)).lost).toEqual([])
   })
 
   it('show what became faster', () => expect(verdicts(report(7), report(5))).toContain('c: ours: better'))
@@ -58,11 +86,14 @@ describe('two runs', () => {
   it('do not tell a tenth of a millisecond from none, and no number from nothing', () => {
     expect(verdicts(report(5), report(5, { late: 0.9 }))).not.toContain('late: worse')
     expect(verdicts(report(5), report(5, { late: 90 }))).toContain('late: worse')
-    expect(verdicts(report(5), report(5, { late: Number.NaN, base: Number.NaN }))).toEqual(['rate: same'])
+    expect(verdicts(report(5), report(5, { late: Number.NaN, base: Number.NaN }))).toEqual([
+      'alone: first: same',
+      'rate: same',
+    ])
   })
 
   it('say nothing about what only one of them has', () =>
-    expect(compare({ ...report(5), areas: {} }, report(9))).toEqual([]))
+    expect(compare({ ...report(5), areas: {} }, report(9)).differences).toEqual([]))
 })
 
 it('the summary of samples', () => {

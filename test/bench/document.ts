@@ -1,13 +1,13 @@
 // pure
 import type { AreaReport, BenchResult } from './harness.ts'
-import type { BenchReport } from './report.ts'
+import type { BenchReport, Machine } from './report.ts'
 import { isMet, TARGETS, type Target } from './targets.ts'
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 
-/** `docs/benchmarks.md` from one run. */
-export function documentOf(report: BenchReport): string {
+/** `docs/benchmarks.md` from one run, and for what that machine cannot show from one elsewhere. */
+export function documentOf(report: BenchReport, elsewhere: BenchReport | null = null): string {
   const { machine } = report
   const [before, after] = machine.load
   return `${[
@@ -15,17 +15,36 @@ export function documentOf(report: BenchReport): string {
     `Written by \`npm run bench -- --all --write-docs\` on ${report.at.slice(0, 10)}; do not edit. The targets are those of the
 design; nothing is tested against a clock.`,
     `Machine: ${machine.cpus} × ${machine.cpu}, ${machine.memoryGiB} GiB, Linux ${machine.kernel}, ${machine.distribution}, Node ${machine.node}, temporary files on
-${machine.filesystem}; load ${before.toFixed(1)} at the beginning and ${after.toFixed(1)} at the end. Candidates of a case run in turn, so a ratio means more
+${machine.filesystem}; load ${before.toFixed(1)} at the beginning and ${after.toFixed(1)} at the end${busyText(machine)}. Candidates of a case run in turn, so a ratio means more
 than a time. ± is half the distance between the quartiles.`,
-    `Run them: \`npm run bench -- AREA…\` (${Object.keys(report.areas).join(', ')}; and large: one file of 4 GiB), \`--all\` for
-all but the last. Each run is kept in \`bench-results/\`;
+    `Run them: \`npm run bench -- AREA…\` (${Object.keys(report.areas).join(', ')}; and large: one large file), \`--all\` for
+all but the last. Each run is kept in \`bench-results/\`, this one in \`test/bench/kept/reference.json\`;
 \`--compare FILE\` prints what became slower than its peers since that run and ends with status 1 if anything did (0 if nothing
 did, 2 if the command line is wrong). What counts is a ratio that moved by more than 15 % and by more than the samples scattered.`,
     '## Targets',
     targetTable(report),
     ...missed(report),
-    ...Object.entries(report.areas).flatMap(([name, area]) => areaText(name, area)),
+    ...Object.entries(report.areas).flatMap(([name, area]) => [
+      ...areaText(name, area),
+      ...(area.missing === null ? [] : textFrom(elsewhere, name)),
+    ]),
   ].join('\n\n')}\n`
+}
+
+/** More that wanted to run than there are processors: times are longer than they would be, ratios less so. */
+const busyText = ({ load, cpus }: Machine): string =>
+  Math.max(...load) > 1.5 * cpus
+    ? ' (**busy with other work**: every time is longer than it would be, and a ratio to a peer that waits less is larger)'
+    : ''
+
+/** What another machine measured of an area that this one cannot. */
+function textFrom(elsewhere: BenchReport | null, name: string): string[] {
+  const area = elsewhere?.areas[name]
+  if (elsewhere === null || area === undefined || area.missing !== null) return []
+  const { cpus, cpu, kernel, node } = elsewhere.machine
+  const emulated = /QEMU|TCG/i.test(cpu) ? ', **emulated** in software: only the ratios mean anything' : ''
+  const head = `Measured on another machine on ${elsewhere.at.slice(0, 10)} (${cpus} × ${cpu}, Linux ${kernel}, Node ${node}${emulated}):`
+  return [head, ...areaText(name, area).slice(1)]
 }
 
 function targetTable(report: BenchReport): string {

@@ -12,6 +12,8 @@ export interface BenchCase {
   readonly before?: Readonly<Record<string, () => void | Promise<void>>>
   /** The candidate that the others are divided by. */
   readonly baseline: string
+  /** The baseline is ours as well: between two runs it is compared, too, where a peer is what the machine is measured by. */
+  readonly own?: true
   /** What the design asks for, as text: `≤ 1.0`. */
   readonly goal?: string
   readonly rounds?: number
@@ -38,6 +40,8 @@ export interface BenchArea {
 export interface BenchResult {
   readonly case: string
   readonly baseline: string
+  /** As in the case. */
+  readonly own?: true
   readonly goal: string | null
   readonly candidates: Readonly<Record<string, Summary & { readonly ratio: number }>>
 }
@@ -83,6 +87,7 @@ export async function measure(bench: BenchCase): Promise<BenchResult> {
   return {
     case: bench.name,
     baseline: bench.baseline,
+    ...(bench.own === true ? { own: true as const } : {}),
     goal: bench.goal ?? null,
     candidates: Object.fromEntries(
       summaries.map(([name, summary]) => [name, { ...summary, ratio: summary.median / base }]),
@@ -145,6 +150,6 @@ const notesOf = (area: BenchArea, facts: Fact[], peers: { peer: string; how: str
   },
   missing: (peer, how) => {
     peers.push({ peer, how })
-    console.log(`${area.name}: without ${peer}, which is not here: ${how}`)
+    console.log(`${area.name}: without ${peer}: ${how}`)
   },
 })

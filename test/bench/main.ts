@@ -1,9 +1,9 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { packageRoot } from '../../daemon/lib/assets.ts'
-import { compare, differencesText } from './compare.ts'
+import { compare, comparisonText } from './compare.ts'
 import { documentOf } from './document.ts'
 import { type AreaReport, type BenchArea, runArea } from './harness.ts'
 import { machineNow } from './machine.ts'
@@ -20,13 +20,19 @@ const AREAS: Readonly<Record<string, readonly Load[]>> = {
   branch: [() => import('./areas/branch.ts'), () => import('./areas/commit.ts')],
   scale: [() => import('./areas/scale.ts')],
   lsm: [() => import('./areas/lsm.ts')],
-  // By name only: one file of 4 GiB, many times.
+  // By name only: one large file, many times.
   large: [() => import('./areas/large.ts')],
 }
 
 const ALL = Object.keys(AREAS).filter((name) => name !== 'large')
 
-const USAGE = `Usage: npm run bench -- [--all | AREA…] [--compare FILE] [--write-docs]
+/** The run that `docs/benchmarks.md` shows, to compare with. */
+const REFERENCE = 'test/bench/kept/reference.json'
+/** A run in the machine of `npm run test:vm`, for what needs its kernel. */
+const EMULATED = 'test/bench/kept/emulated.json'
+
+const USAGE = `Usage: npm run bench -- [--all | AREA… | --from FILE] [--compare FILE] [--write-docs]
+--from measures nothing and takes the run in FILE. --write-docs writes docs/benchmarks.md and keeps the run in ${REFERENCE}.
 Areas: ${Object.keys(AREAS).join(', ')}. Status: 0, 1 if an area failed or --compare found something worse, 2 if this line is wrong.`
 
 /** One area is one process's worth of work, and two of them may share a name: their results are joined. */
@@ -67,28 +73,42 @@ async function main(argv: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...argv],
     allowPositionals: true,
-    options: { all: { type: 'boolean' }, compare: { type: 'string' }, 'write-docs': { type: 'boolean' } },
+    options: {
+      ...{ all: { type: 'boolean' }, compare: { type: 'string' } },
+      ...{ from: { type: 'string' }, 'write-docs': { type: 'boolean' } },
+    },
   })
   const wanted = values.all === true || positionals.length === 0 ? ALL : positionals
   const unknown = wanted.filter((name) => !(name in AREAS))
   if (unknown.length > 0) throw new TypeError(`No such area: ${unknown.join(', ')}`)
   // Read first: a wrong name must not be found out after a quarter of an hour.
   const before = values.compare === undefined ? null : readReport(values.compare)
-  const done = await runAreas(wanted)
-  console.log(`Kept in ${keep(done)}`)
-  if (values['write-docs'] === true)
-    writeFileSync(join(packageRoot(), 'docs/benchmarks.md'), documentOf(done))
+  const done = values.from === undefined ? await runAreas(wanted) : readReport(values.from)
+  if (values.from === undefined) console.log(`Kept in ${keep(done)}`)
+  if (values['write-docs'] === true) writeDocument(done)
   const worse = before !== null && tellDifferences(before, done)
   const failed = Object.entries(done.areas).filter(([, area]) => area.failed !== null)
   for (const [name, { failed: why }] of failed) console.error(`${name} failed: ${why}`)
   return worse || failed.length > 0 ? 1 : 0
 }
 
+function writeDocument(done: BenchReport): void {
+  const emulated = join(packageRoot(), EMULATED)
+  const elsewhere = existsSync(emulated) ? readReport(emulated) : null
+  writeFileSync(join(packageRoot(), 'docs/benchmarks.md'), documentOf(done, elsewhere))
+  mkdirSync(join(packageRoot(), REFERENCE, '..'), { recursive: true })
+  writeFileSync(join(packageRoot(), REFERENCE), `${JSON.stringify(done, rounded, 1)}\n`)
+}
+
+/** Further digits are noise, and a file that is kept is read by people. */
+const rounded = (_key: string, value: unknown): unknown =>
+  typeof value === 'number' ? Number(value.toPrecision(4)) : value
+
 /** Whether something is worse. */
 function tellDifferences(before: BenchReport, done: BenchReport): boolean {
-  const differences = compare(before, done)
-  console.log(differencesText(differences))
-  return differences.some(({ verdict }) => verdict === 'worse')
+  const comparison = compare(before, done)
+  console.log(comparisonText(comparison, before.at))
+  return comparison.differences.some(({ verdict }) => verdict === 'worse')
 }
 
 /** A file that is none of these is a wrong argument. */

@@ -58,6 +58,7 @@ async function cases(notes: Notes): Promise<BenchCase[]> {
     {
       name: 'gate: cold load of one worker',
       baseline: 'load, try out, close',
+      own: true,
       rounds: 20,
       warmUp: 2,
       candidates: { 'load, try out, close': cold },
@@ -65,6 +66,7 @@ async function cases(notes: Notes): Promise<BenchCase[]> {
     {
       name: 'gate: a warm decision, document included',
       baseline: '1 changes',
+      own: true,
       goal: 'p50 ≤ 10 ms at 1000, ≤ 100 ms at 10000',
       rounds: 40,
       candidates: Object.fromEntries(sizes.map(judge)),
@@ -72,6 +74,7 @@ async function cases(notes: Notes): Promise<BenchCase[]> {
     {
       name: 'gate: parts of a decision on 1000 changes',
       baseline: 'decision without contents',
+      own: true,
       rounds: 40,
       candidates: {
         'decision without contents': async () => void (await gate.evaluate(record, thousand)),
@@ -82,6 +85,7 @@ async function cases(notes: Notes): Promise<BenchCase[]> {
     {
       name: 'gate: eight decisions on 1000 changes at once',
       baseline: 'one worker',
+      own: true,
       goal: '< 1 with two idle cores',
       rounds: 15,
       candidates: { 'one worker': burst(single), 'two workers': burst(gate) },

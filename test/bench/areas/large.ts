@@ -9,8 +9,9 @@ import type { BenchArea, BenchCase } from '../harness.ts'
 
 /** One large file, where blocks can be shared between the layer and the base and where they cannot. */
 
-const GIB = Number(process.env.PUZZLED_BENCH_GIB ?? 4)
-const ROUNDS = 2
+const GIB = Number(process.env.PUZZLED_BENCH_GIB ?? 1)
+const ROUNDS = 5
+const WARM_UP = 1
 const NO_HOOKS = { beforeIntent: async () => undefined, afterIntent: async () => undefined }
 const now = (): Date => new Date()
 const endings: (() => void)[] = []
@@ -55,12 +56,12 @@ async function largeCase(name: string, place: string): Promise<BenchCase> {
     return { record, base, changeset: await new LayerDiffer(store).diff(record) }
   }
   const waiting: Awaited<ReturnType<typeof prepare>>[] = []
-  for (let round = 0; round < ROUNDS; round++) waiting.push(await prepare())
+  for (let round = 0; round < ROUNDS + WARM_UP; round++) waiting.push(await prepare())
   return {
     name: `commit one file of ${GIB} GiB, ${name}`,
     baseline: 'cp --reflink=auto and sync -f',
     rounds: ROUNDS,
-    warmUp: 0,
+    warmUp: WARM_UP,
     candidates: {
       'puzzled: commit': async () => {
         const next = waiting.shift()

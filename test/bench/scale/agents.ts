@@ -45,7 +45,11 @@ export async function agentsSideBySide(count: number, notes: Notes): Promise<voi
       quantile(starts, 0.99),
       'ms',
     )
-    notes.fact(`${count} agents: event loop late p99`, lag.percentile(99) / MEGA - RESOLUTION, 'ms')
+    notes.fact(
+      `${count} agents: event loop late p99`,
+      Math.max(0, lag.percentile(99) / MEGA - RESOLUTION),
+      'ms',
+    )
   } finally {
     await Promise.all(agents.map((agent) => agent.kill('signal')))
     await Promise.all(agents.map((agent) => agent.exited))

@@ -46,6 +46,7 @@ export async function baseCase(sizes: readonly number[]): Promise<BenchCase> {
   return {
     name: 'fork and run `true` over a base',
     baseline: candidates[0]?.[0] ?? '',
+    own: true,
     goal: 'flat: ≤ 1.2 for every size',
     rounds: 40,
     warmUp: 5,

@@ -55,6 +55,7 @@ export async function historyCase(branches: number, records: number, notes: Note
   return {
     name: `a store with ${branches} branches and ${records} audit records`,
     baseline: 'ls, empty store',
+    own: true,
     goal: 'no target',
     rounds: 8,
     warmUp: 1,
