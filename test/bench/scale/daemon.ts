@@ -59,6 +59,7 @@ async function look(engine: Engine, bus: PrivateBus, ids: readonly string[], not
 }
 
 const IDLE_SECONDS = 5
+const REST_SECONDS = 12
 /** The unit of the times in /proc/PID/stat, on every architecture that Node runs on. */
 const MILLIS_PER_TICK = 10
 
@@ -68,8 +69,8 @@ async function idleMillis(pid: number): Promise<number> {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
     return (Number(fields[11]) + Number(fields[12])) * MILLIS_PER_TICK
   }
-  // What the last request left behind is not idleness.
-  await sleep(1_000)
+  // What the last request left behind is not idleness, and an agent counts as resting ten seconds after its last work.
+  await sleep(REST_SECONDS * 1_000)
   const before = used()
   await sleep(IDLE_SECONDS * 1_000)
   return (used() - before) / IDLE_SECONDS
