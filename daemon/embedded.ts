@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { announcing } from './agent/announce.ts'
 import { EventStream } from './agent/event-stream.ts'
@@ -30,6 +30,7 @@ import { CONFIG_PATH, type Config, readConfig } from './lib/config.ts'
 import { nodeFiles } from './lib/durable.ts'
 import { PuzzledError } from './lib/errors.ts'
 import type { TellProgress } from './lib/progress.ts'
+import { unreadableState } from './lib/state-place.ts'
 import { UndoStack } from './lib/undo.ts'
 import { Registry } from './metrics/registry.ts'
 import { networks } from './networks.ts'
@@ -87,9 +88,12 @@ export async function openEngine(
     const opened = await construct(config, requester, { canAsk, tell }, undo)
     return { ...opened, release: () => undo.unwind() }
   } catch (error) {
-    throw await undo.unwindAfter(error)
+    throw await undo.unwindAfter(unreadableState(error, canonical(config.state_dir)))
   }
 }
+
+/** As the errors of what lies below name it. */
+const canonical = (path: string): string => (existsSync(path) ? realpathSync(path) : path)
 
 async function construct(
   config: Config,

@@ -6,6 +6,8 @@ import {
   openSync,
   readFileSync,
   realpathSync,
+  type Stats,
+  statSync,
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -15,10 +17,11 @@ import { fchmod, openRoot, withFd } from '../kernel/paths.ts'
 import { statFd } from '../kernel/statx.ts'
 import type { DurableFiles } from '../lib/durable.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
-import { unsuitableState } from '../lib/state-place.ts'
+import { refusalOf, unsuitableState, unusablePart } from '../lib/state-place.ts'
 
 export const STORE_VERSION = 1
 export const STORE_FOLDERS = ['branches', 'journal', 'staging', 'audit', 'policy', 'trash'] as const
+const STORE_FILES = ['version', 'lock'] as const
 
 export interface StoreDirectory {
   /** Canonical. */
@@ -31,6 +34,7 @@ export interface StoreDirectory {
 export async function openStoreDirectory(path: string, files: DurableFiles): Promise<StoreDirectory> {
   const real = makeRoot(path)
   withFd(openDirectory(real), (fd) => checkRoot(fd, real))
+  checkParts(real)
   const lock = takeLock(real)
   try {
     await checkVersion(real, files)
@@ -82,7 +86,7 @@ function makeRoot(path: string): string {
     if (cause instanceof PuzzledError) throw cause
     throw new PuzzledError(
       'state-unreadable',
-      `Cannot use "${path}" as the state directory: ${errnoOf(cause) ?? cause}`,
+      `Cannot use "${path}" as the state directory: ${refusalOf(errnoOf(cause) ?? String(cause))}`,
       {
         cause,
         hint: 'Name another one with --state-dir.',
@@ -121,6 +125,15 @@ function checkRoot(fd: number, path: string): void {
       hint: 'It must belong to the user that puzzled runs as.',
     })
   if ((mode & 0o077) !== 0) fchmod(fd, 0o700)
+}
+
+/** Something else in the place of a part is found now, not in the middle of a commit. */
+function checkParts(root: string): void {
+  const found = (name: string): Stats | undefined => statSync(join(root, name), { throwIfNoEntry: false })
+  for (const name of STORE_FOLDERS)
+    if (found(name)?.isDirectory() === false) throw unusablePart(join(root, name), 'ENOTDIR')
+  for (const name of STORE_FILES)
+    if (found(name)?.isFile() === false) throw unusablePart(join(root, name), 'EISDIR')
 }
 
 function takeLock(root: string): number {

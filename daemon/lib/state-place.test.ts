@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { defaultStateDirectory, unsuitableState } from './state-place.ts'
+import { defaultStateDirectory, unreadableState, unsuitableState } from './state-place.ts'
 
 describe('the state directory', () => {
   it('is the system’s for root and the user’s for everybody else', () => {
@@ -33,5 +33,16 @@ describe('the state directory', () => {
   it('may be volatile when that is asked for, and then on tmpfs only', () => {
     expect(unsuitableState('/s', 'tmpfs', true)).toBeUndefined()
     expect(unsuitableState('/s', 'overlay', true)?.code).toBe('state-unsuitable')
+  })
+
+  it('is told when a part of it is refused by the system; other errors stay what they are', () => {
+    const refused = (code: string, path?: string): Error => Object.assign(new Error('no'), { code, path })
+    expect(unreadableState(refused('ENOTDIR', '/s/journal'), '/s')).toMatchObject({
+      ...{ code: 'state-unreadable', data: { path: '/s/journal', errno: 'ENOTDIR' } },
+      message: 'Cannot use "/s/journal" of the store: it is not a directory',
+    })
+    expect(unreadableState(refused('ENOSPC', '/s/version'), '/s')).toMatchObject({ code: 'no-space' })
+    for (const other of [refused('EIO'), refused('EIO', '/store/x'), new Error('defect'), undefined])
+      expect(unreadableState(other, '/s')).toBe(other)
   })
 })

@@ -1,5 +1,5 @@
 // pure
-import { PuzzledError } from './errors.ts'
+import { errnoOf, PuzzledError } from './errors.ts'
 
 /** Where the store lies and which filesystems can hold one. */
 
@@ -63,4 +63,33 @@ export function unsuitableState(
       data: { path, filesystem },
     },
   )
+}
+
+const WHAT: Readonly<Record<string, string>> = {
+  ENOTDIR: 'it is not a directory',
+  EEXIST: 'it is not a directory',
+  EISDIR: 'it is not a file',
+  EIO: 'the disk cannot be read (EIO)',
+  ELOOP: 'it is a symbolic link',
+  EROFS: 'the filesystem is read-only',
+}
+
+/** Why the system refused a place of the store, in words where there are some. */
+export const refusalOf = (errno: string): string => WHAT[errno] ?? errno
+
+/** What the system refused within the store is about the store, in a sentence; any other error is left as it is. */
+export function unreadableState(error: unknown, directory: string): unknown {
+  const errno = errnoOf(error)
+  const path = (error as { path?: unknown }).path
+  if (errno === undefined || typeof path !== 'string') return error
+  if (path !== directory && !path.startsWith(`${directory}/`)) return error
+  return unusablePart(path, errno)
+}
+
+export function unusablePart(path: string, errno: string): PuzzledError {
+  const code = errno === 'ENOSPC' || errno === 'EDQUOT' ? 'no-space' : 'state-unreadable'
+  return new PuzzledError(code, `Cannot use "${path}" of the store: ${refusalOf(errno)}`, {
+    hint: 'Put back what belongs there, or name another store with --state-dir.',
+    data: { path, errno },
+  })
 }

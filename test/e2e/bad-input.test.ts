@@ -160,6 +160,25 @@ describe('a store', () => {
     expect(said(await here.puzzlectl('ls'))).toMatch(/is damaged: it does not hold a version/)
   })
 
+  it.each([
+    ...['branches', 'journal', 'audit', 'staging', 'policy', 'trash'].map((name) => ({ name, folder: true })),
+    ...['version', 'lock'].map((name) => ({ name, folder: false })),
+  ])('whose part "$name" is something else is refused with its path', async ({ name, folder }) => {
+    await here.puzzlectl('ls')
+    mkdirSync(here.state, { recursive: true })
+    const part = join(here.state, name)
+    rmSync(part, { recursive: true, force: true })
+    if (folder) writeFileSync(part, 'something\n')
+    else mkdirSync(part)
+    const answer = await here.puzzlectl('run', '--', 'true')
+    expect([answer.status, said(answer)]).toEqual([
+      74,
+      expect.stringContaining(`Cannot use "${part}" of the store: it is `),
+    ])
+    expect(said(answer)).toContain('hint: ')
+    if (folder) expect(readFileSync(part, 'utf8')).toBe('something\n')
+  })
+
   it('that another process uses is not entered, and the other one goes on', async () => {
     const first = begin(here.project, here.state, DEVELOPER, [
       'run',
