@@ -80,7 +80,7 @@ export const refusalOf = (errno: string): string => WHAT[errno] ?? errno
 /** What the system refused within the store is about the store, in a sentence; any other error is left as it is. */
 export function unreadableState(error: unknown, directory: string): unknown {
   const errno = errnoOf(error)
-  const path = (error as { path?: unknown }).path
+  const path = error instanceof Error ? (error as { path?: unknown }).path : undefined
   if (errno === undefined || typeof path !== 'string') return error
   if (path !== directory && !path.startsWith(`${directory}/`)) return error
   return unusablePart(path, errno)
