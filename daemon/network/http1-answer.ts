@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { AgentResponse } from './agent-request.ts'
 import { isHeader } from './answer-parser.ts'
@@ -20,6 +19,14 @@ export interface AnswerTo {
 
 /** A piece of the body up to this size goes together with what is written in front of it: a copy costs less than a call. */
 const TOGETHER = 32_768
+
+let reasons: Readonly<Record<number, string | undefined>> | undefined
+
+/** Node's table of words; its module is loaded with the first answer, because many agents get none. */
+function reasonOf(status: number): string {
+  reasons ??= process.getBuiltinModule('node:http').STATUS_CODES
+  return reasons[status] ?? 'Unknown'
+}
 
 /** Writes one answer in HTTP/1.1, each of its pieces in as few writes as it takes. */
 export class Http1Answer implements AgentResponse {
@@ -69,7 +76,7 @@ export class Http1Answer implements AgentResponse {
   head(status: number, headers: Headers): void {
     const { method, isNew } = this.#to
     const bodyless = method === 'HEAD' || status === 204 || status === 304
-    let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n`
+    let text = `HTTP/1.1 ${status} ${reasonOf(status)}\r\n`
     let length: string | undefined
     let dated = false
     for (const [name, value] of headers) {

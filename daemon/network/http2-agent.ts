@@ -1,10 +1,4 @@
-import {
-  createServer,
-  type Http2Server,
-  type IncomingHttpHeaders,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from 'node:http2'
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import type { Duplex, Readable } from 'node:stream'
 import type { AgentRequest, AgentResponse } from './agent-request.ts'
 import { NetworkDenied } from './denial.ts'
@@ -20,11 +14,25 @@ export interface Http2Owner {
 
 /** The connections of an agent that speak HTTP/2. */
 export class Http2Agents {
-  readonly #server: Http2Server
+  readonly #limits: NetworkLimits
+  readonly #owner: Http2Owner
   readonly #sessions = new Set<ServerHttp2Session>()
+  #server: Http2Server | undefined
 
   constructor(limits: NetworkLimits, owner: Http2Owner) {
-    this.#server = createServer({
+    this.#limits = limits
+    this.#owner = owner
+  }
+
+  take(socket: Duplex): void {
+    this.#server ??= this.#makeServer()
+    this.#server.emit('connection', socket)
+  }
+
+  /** With the first connection that speaks it: most agents have none, and loading it takes as long as starting one. */
+  #makeServer(): Http2Server {
+    const limits = this.#limits
+    const server = process.getBuiltinModule('node:http2').createServer({
       settings: {
         maxConcurrentStreams: limits.streams,
         initialWindowSize: limits.streamWindowBytes,
@@ -35,7 +43,7 @@ export class Http2Agents {
       // Megabytes that one connection may hold.
       maxSessionMemory: 6,
     })
-    this.#server.on('session', (session) => this.#admit(session, limits, owner))
+    server.on('session', (session) => this.#admit(session))
     const serve = (
       stream: ServerHttp2Stream,
       headers: IncomingHttpHeaders,
@@ -43,20 +51,18 @@ export class Http2Agents {
       raw: readonly string[],
     ): void => {
       stream.on('error', () => undefined)
-      owner.serve(new Http2Request(stream, headers, pairs(raw)), new Http2Answer(stream, headers))
+      this.#owner.serve(new Http2Request(stream, headers, pairs(raw)), new Http2Answer(stream, headers))
     }
     // The types do not know the last of its arguments.
-    this.#server.on('stream', serve as () => void)
+    server.on('stream', serve as () => void)
+    return server
   }
 
-  take(socket: Duplex): void {
-    this.#server.emit('connection', socket)
-  }
-
-  #admit(session: ServerHttp2Session, limits: NetworkLimits, owner: Http2Owner): void {
+  #admit(session: ServerHttp2Session): void {
+    const limits = this.#limits
     if (this.#sessions.size >= limits.sessions) {
       const why = 'Too many HTTP/2 connections'
-      owner.denied('connection', new NetworkDenied(503, 'too-many-connections', why))
+      this.#owner.denied('connection', new NetworkDenied(503, 'too-many-connections', why))
       session.on('error', () => undefined)
       session.destroy()
       return

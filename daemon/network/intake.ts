@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { TLSSocket } from 'node:tls'
 import { readClientHello } from './client-hello.ts'
 import { NetworkDenied } from './denial.ts'
 import { type Arrival, type Gate, markArrival } from './gate.ts'
@@ -87,6 +86,7 @@ async function endTls(
   arrival: Arrival,
   host: Hostname,
 ): Promise<void> {
+  const { TLSSocket } = process.getBuiltinModule('node:tls')
   const secure = new TLSSocket(socket, {
     isServer: true,
     secureContext: gate.authority.contextFor(host),
