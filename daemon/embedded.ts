@@ -7,6 +7,7 @@ import { measuring } from './agent/measure.ts'
 import type { Auditor, Ports } from './agent/ports.ts'
 import { AuditLog } from './audit/log.ts'
 import { archiveOld } from './audit/prune.ts'
+import { ARCHIVED_KIND } from './audit/record.ts'
 import { ownThreads, sameThread, WorkerCommitter } from './branch/committer.ts'
 import { LayerDiffer } from './branch/diff.ts'
 import { FileOutputLogs } from './branch/output-log.ts'
@@ -144,7 +145,7 @@ async function construct(
     features: rememberFeatures(root, VERSION, (names) => probe(root, names)),
     clock: { now },
     retry: (record) => retryCommit(files, committer, record),
-    collect: () => collect(root, committer, live),
+    collect: () => collect(root, committer, live, log),
   }
   const ports = measuring(plain, metrics)
   const engine = LocalEngine.over(ports, stream, requester, () => undo.unwind())
@@ -282,6 +283,7 @@ async function collect(
   root: string,
   committer: WorkerCommitter,
   { retention, audit }: Config,
+  log: AuditLog,
 ): Promise<CollectResult> {
   const kept = await committer.collect({
     count: retention.commits,
@@ -293,7 +295,8 @@ async function collect(
     maxAgeMs: (audit.age ?? Number.POSITIVE_INFINITY) * 1000,
     maxBytes: audit.bytes ?? Number.POSITIVE_INFINITY,
   }
-  const archived = await archiveOld(join(root, 'audit'), limits, now().getTime())
+  const announce = (through: number): Promise<number> => log.append(ARCHIVED_KIND, '', { through })
+  const archived = await archiveOld(join(root, 'audit'), limits, now().getTime(), announce)
   return {
     branches: trash.branches,
     commits: kept.commits.length,

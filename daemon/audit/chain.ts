@@ -2,6 +2,12 @@
 import { GrowingTree, leafHash } from '../lib/merkle.ts'
 import { FIRST_PREV, linePrefix } from './record.ts'
 
+export interface Misfit {
+  why: string
+  /** It has the right number and another hash of the line before: which of the two was changed, only the next one tells. */
+  isLink: boolean
+}
+
 /**
  * The state that a line must fit: its number and the hash of the line before. One SHA-256 per line serves both the
  * chain and the tree.
@@ -32,12 +38,15 @@ export class Chain {
   }
 
   /** Why the line does not belong here, or null when it does. */
-  refuses(line: Buffer): string | null {
+  refuses(line: Buffer): Misfit | null {
     // Comparing the beginning is how verification avoids parsing.
     const expected = linePrefix(this.next, this.#prev)
     if (line.toString('latin1', 0, expected.length) === expected) return null
     return line.toString('latin1', 0, expected.length).startsWith(`{"seq":${this.next},`)
-      ? 'it does not follow the line before it: one of the two was changed'
-      : `record ${this.next} was expected here: records are missing, repeated or out of order`
+      ? { why: 'it does not follow the line before it: one of the two was changed', isLink: true }
+      : {
+          why: `record ${this.next} was expected here: records are missing, repeated or out of order`,
+          isLink: false,
+        }
   }
 }

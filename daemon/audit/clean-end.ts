@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { mayBeHead } from './record.ts'
-import { segmentName } from './segments.ts'
+import { segmentName } from './segment-name.ts'
 import { type HeadSigner, verifiesHead } from './signer.ts'
 import type { Tip } from './tip.ts'
 import { LogWalk } from './walk.ts'
@@ -25,13 +25,13 @@ export async function cleanEnd(
   directory: string,
   segment: number,
   signer: HeadSigner,
-  tip: Tip,
+  tip: Tip | null,
 ): Promise<CleanEnd | null> {
   const found = await lastLine(join(directory, segmentName(segment)))
   if (found === null || !mayBeHead(found.line)) return null
   const walk = new LogWalk(signer.publicKey, verifiesHead, true)
   if (walk.take(found.line) !== null || walk.heads !== 1) return null
-  return walk.next === tip.next && walk.chain.prev === tip.prev ? { walk, size: found.size } : null
+  return walk.next === tip?.next && walk.chain.prev === tip.prev ? { walk, size: found.size } : null
 }
 
 async function lastLine(path: string): Promise<{ line: Buffer; size: number } | null> {

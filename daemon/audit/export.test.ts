@@ -1,12 +1,13 @@
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { exportLine } from './export.ts'
 import { AuditLog } from './log.ts'
 import { checkConsistency, checkInclusion, proveConsistency, proveInclusion } from './prove.ts'
-import { pruneLog } from './prune.ts'
-import { encodeRecord, FIRST_PREV } from './record.ts'
+import { archiveOld } from './prune.ts'
+import { ARCHIVED_KIND, encodeRecord, FIRST_PREV } from './record.ts'
+import { listSegments } from './segments.ts'
 import { loadPublicKey } from './signer.ts'
 import { verifyLog } from './verify.ts'
 
@@ -72,16 +73,23 @@ describe('proofs and retention', () => {
   })
 
   it('retention archives the oldest segments and the chain still holds', async () => {
-    const archive = join(directory, 'archive')
-    await mkdir(archive)
-    const moved = await pruneLog(
+    const log = await AuditLog.open(directory, { now: () => new Date(0), segmentBytes: 500 })
+    const announced: number[] = []
+    const moved = await archiveOld(
       directory,
-      archive,
       { maxAgeMs: Number.POSITIVE_INFINITY, maxBytes: 1500 },
       Date.now(),
+      (through) => {
+        announced.push(through)
+        return log.append(ARCHIVED_KIND, '', { through })
+      },
     )
-    expect(moved.length).toBeGreaterThan(2)
-    expect(await readdir(archive)).toEqual(moved)
+    await log.close()
+    expect(moved).toBeGreaterThan(2)
+    expect(announced).toEqual([moved])
+    expect(await listSegments(join(directory, 'archive'))).toEqual(
+      Array.from({ length: moved }, (_, at) => at + 1),
+    )
     expect((await verifyLog(directory, await loadPublicKey(directory))).bad).toBeNull()
     await expect(proveInclusion(directory, 3)).rejects.toMatchObject({ code: 'audit-failed' })
   })

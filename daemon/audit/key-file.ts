@@ -5,7 +5,9 @@ import { PuzzledError } from '../lib/errors.ts'
 /** A public key that an auditor kept elsewhere. */
 export async function keyOf(path: string): Promise<KeyObject> {
   try {
-    return createPublicKey(await readFile(path, 'utf8'))
+    const key = createPublicKey(await readFile(path, 'utf8'))
+    if (key.asymmetricKeyType !== 'ed25519') throw new TypeError(`a key for ${key.asymmetricKeyType}`)
+    return key
   } catch (cause) {
     throw new PuzzledError('usage', `Cannot read a public key from "${path}"`, {
       cause,

@@ -2,8 +2,8 @@ import type { FileHandle } from 'node:fs/promises'
 import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { cutUnacknowledged, type OpenedLog, openForAppend } from './open.ts'
-import { type AuditRecord, encodeRecord, HEAD_KIND, type HeadFacts } from './record.ts'
-import { createSegment } from './segments.ts'
+import { type AuditRecord, encodeFacts, encodeLine, HEAD_KIND, type HeadFacts } from './record.ts'
+import { createSegment, LONGEST_LINE } from './segments.ts'
 
 export interface AuditLogOptions {
   now: () => Date
@@ -18,16 +18,26 @@ export interface AuditLogOptions {
   retryMillis?: number
 }
 
+interface Entry {
+  kind: string
+  branch: string
+  /** JSON: as it was when it was given, so that what cannot be encoded is refused alone. */
+  facts: string
+}
+
 interface Waiting {
-  record: Pick<AuditRecord, 'kind' | 'branch' | 'facts'>
+  entry: Entry
   resolve: (seq: number) => void
   reject: (error: unknown) => void
 }
 
 /** Small enough that reading one at start-up takes a fraction of a second. */
 const SEGMENT_BYTES = 16 << 20
-/** Bounds how much is in memory and how long one batch takes. */
+/** Bound how much is in memory and how long one batch takes. */
 const BATCH = 4096
+const BATCH_LENGTH = 8 << 20
+/** In characters, of which each is at most three bytes; with room for the other fields. */
+const LONGEST_FACTS = Math.floor((LONGEST_LINE - 4096) / 3)
 const NEWLINE = Buffer.from('\n')
 
 const RETRY_MILLIS = 1_000
@@ -46,6 +56,7 @@ export class AuditLog {
   #waiting: Waiting[] = []
   #writing: Promise<void> | null = null
   #broken: { cause: unknown; at: number; refused: number } | null = null
+  #closed = false
 
   private constructor(directory: string, options: AuditLogOptions, log: OpenedLog) {
     this.#directory = directory
@@ -66,13 +77,16 @@ export class AuditLog {
   /** The record's number, once it is on disk. */
   append(kind: string, branch: string, facts: Readonly<Record<string, unknown>>): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ record: { kind, branch, facts }, resolve, reject })
+      if (this.#closed) throw new PuzzledError('audit-failed', 'The audit log was closed')
+      this.#waiting.push({ entry: entryOf(kind, branch, facts), resolve, reject })
       this.#writing ??= this.#drain()
     })
   }
 
-  /** Waits for what was appended and ends the log with a signed head. */
+  /** Waits for what was appended and ends the log with a signed head. Nothing is accepted any more. */
   async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
     await this.#writing
     try {
       if (this.#broken === null && this.#log.walk.next > 0) await this.#write([this.#headLine()])
@@ -85,10 +99,20 @@ export class AuditLog {
     // The callers of this turn of the event loop share the first write as well.
     await Promise.resolve()
     try {
-      while (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0, BATCH))
+      while (this.#waiting.length > 0) await this.#writeBatch(this.#nextBatch())
     } finally {
       this.#writing = null
     }
+  }
+
+  #nextBatch(): Waiting[] {
+    let [count, length] = [0, 0]
+    for (const { entry } of this.#waiting) {
+      length += entry.facts.length
+      if (count === BATCH || (count > 0 && length > BATCH_LENGTH)) break
+      count++
+    }
+    return this.#waiting.splice(0, count)
   }
 
   async #writeBatch(batch: readonly Waiting[]): Promise<void> {
@@ -97,7 +121,7 @@ export class AuditLog {
       if (this.#log.size >= this.#segmentBytes) await this.#rotate()
       await this.#beginSegment()
       const first = this.#log.walk.next
-      await this.#write(batch.map(({ record }) => this.#nextLine(record)))
+      await this.#write(batch.map(({ entry }) => this.#nextLine(entry)))
       for (const [at, { resolve }] of batch.entries()) resolve(first + at)
     } catch (cause) {
       const refused = [...batch, ...this.#waiting.splice(0)]
@@ -123,19 +147,15 @@ export class AuditLog {
     this.#log = await openForAppend(this.#directory, this.#now, false)
     await this.#beginSegment()
     const facts = { refused, cause: cause instanceof Error ? cause.message : String(cause) }
-    await this.#write([this.#nextLine({ kind: 'log-reopened', branch: '', facts })])
+    await this.#write([this.#nextLine(entryOf('log-reopened', '', facts))])
     this.#broken = null
     failpoint('audit.reopened')
   }
 
-  #nextLine(record: Waiting['record']): Buffer {
+  #nextLine({ kind, branch, facts }: Entry): Buffer {
     const { chain } = this.#log.walk
-    const line = encodeRecord({
-      seq: chain.next,
-      prev: chain.prev,
-      time: this.#now().toISOString(),
-      ...record,
-    })
+    const time = this.#now().toISOString()
+    const line = encodeLine({ seq: chain.next, prev: chain.prev, time, kind, branch }, facts)
     chain.append(line)
     return line
   }
@@ -164,7 +184,7 @@ export class AuditLog {
       edge: tree.edge().map((hash) => hash.toString('hex')),
       signature: signer.sign(tree.size, root),
     }
-    return this.#nextLine({ kind: HEAD_KIND, branch: '', facts: { ...facts } })
+    return this.#nextLine(entryOf(HEAD_KIND, '', { ...facts }))
   }
 
   /** The old segment ends in a signed head, the new one begins with one: either can be read without the other. */
@@ -190,6 +210,17 @@ export class AuditLog {
   async #beginSegment(): Promise<void> {
     if (this.#log.size === 0 && this.#log.walk.next > 0) await this.#write([this.#headLine()])
   }
+}
+
+/** One record that cannot be written is refused by itself: it must not take those that wait beside it along. */
+function entryOf(kind: string, branch: string, facts: AuditRecord['facts']): Entry {
+  try {
+    const text = encodeFacts(facts)
+    if (text.length <= LONGEST_FACTS) return { kind, branch, facts: text }
+  } catch (cause) {
+    throw new PuzzledError('audit-failed', `A record "${kind}" cannot be written as JSON`, { cause })
+  }
+  throw new PuzzledError('audit-failed', `A record "${kind}" is too long for the audit log`)
 }
 
 async function closeFiles({ handle, tip }: OpenedLog): Promise<void> {

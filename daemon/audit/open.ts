@@ -2,12 +2,13 @@ import { type FileHandle, mkdir, open, readFile, rm, truncate } from 'node:fs/pr
 import { join } from 'node:path'
 import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
+import { cutSince } from './check.ts'
 import { cleanEnd } from './clean-end.ts'
 import { decodeRecord, HEAD_KIND } from './record.ts'
-import { createSegment, linesOf, listSegments, segmentName } from './segments.ts'
+import { segmentName } from './segment-name.ts'
+import { createSegment, linesOf, listSegments } from './segments.ts'
 import { type HeadSigner, loadSigner, verifiesHead } from './signer.ts'
 import { TipFile } from './tip.ts'
-import { cutSince } from './verify.ts'
 import { LogWalk } from './walk.ts'
 
 export interface OpenedLog {
@@ -29,9 +30,9 @@ export async function openForAppend(
   believeCleanEnd: boolean,
 ): Promise<OpenedLog> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
+  const segments = await listSegments(directory)
   const signer = await loadSigner(directory)
   const tip = new TipFile(directory)
-  const segments = await listSegments(directory)
   const known = await tip.read()
   const last = segments.at(-1)
   const clean = believeCleanEnd && last !== undefined ? await cleanEnd(directory, last, signer, known) : null
@@ -42,6 +43,7 @@ export async function openForAppend(
       hint: `Look: puzzlectl audit verify. To begin a new log, keep this one: mv ${directory} ${directory}.damaged`,
     })
   const segment = last ?? 1
+  if (last === undefined) await tip.create()
   const handle =
     last === undefined
       ? await createSegment(directory, segment)
@@ -63,8 +65,10 @@ async function readTail(
   while (from > 0 && !(await beginsWithHead(directory, segments[from] ?? 1))) from--
   const walk = new LogWalk(signer.publicKey, verifiesHead, (segments[from] ?? 1) > 1)
   let size = 0
-  for (const segment of segments.slice(from))
+  for (const segment of segments.slice(from)) {
+    walk.beginSegment(segment)
     size = await readSegment(directory, segment, walk, now, segment === segments.at(-1))
+  }
   return { walk, size }
 }
 
@@ -84,13 +88,14 @@ async function readSegment(
 ): Promise<number> {
   let size = 0
   for await (const lines of linesOf(directory, segment))
-    for (const { bytes, offset, whole } of lines) {
-      if (!whole && isLast) {
+    for (const { bytes, offset, whole, endless } of lines) {
+      if (!whole && isLast && endless === undefined) {
         await setTornAside(directory, segment, offset, bytes, now())
         continue
       }
-      const why = whole ? walk.take(bytes) : 'a line without an end in the middle of the log'
-      if (why !== null) throw damaged(directory, segment, offset, why)
+      if (!whole) throw damaged(directory, segment, offset, 'it has no end')
+      const wrong = walk.take(bytes)
+      if (wrong !== null) throw damaged(directory, segment, offset, wrong.why)
       size = offset + bytes.length + 1
     }
   return size

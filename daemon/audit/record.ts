@@ -21,12 +21,22 @@ export interface HeadFacts {
 }
 
 export const HEAD_KIND = 'tree-head'
+/** Written before retention moves segments away: `through` is the number of the last one that may be gone. */
+export const ARCHIVED_KIND = 'archived'
 export const FIRST_PREV = '0'.repeat(64)
 
 /** One line without its newline. JSON escapes control characters, so no name can end a record or begin another. */
-export function encodeRecord(record: AuditRecord): Buffer {
-  const { seq, prev, time, kind, branch, facts } = record
-  return Buffer.from(JSON.stringify({ seq, prev, time, kind, branch, facts }, encodeValue), 'utf8')
+export const encodeRecord = ({ facts, ...fields }: AuditRecord): Buffer =>
+  encodeLine(fields, encodeFacts(facts))
+
+/** Throws for what JSON cannot hold: circles, and what is nested too deep. */
+export const encodeFacts = (facts: AuditRecord['facts']): string => JSON.stringify(facts, encodeValue)
+
+/** A record whose facts were encoded before its place in the log was known. */
+export function encodeLine(fields: Omit<AuditRecord, 'facts'>, facts: string): Buffer {
+  const { seq, prev, time, kind, branch } = fields
+  const begin = JSON.stringify({ seq, prev, time, kind, branch }).slice(0, -1)
+  return Buffer.from(`${begin},"facts":${facts}}`, 'utf8')
 }
 
 /** JSON has no 64-bit integers: they are decimal strings. */
@@ -60,6 +70,16 @@ const HEAD_MARK = Buffer.from(`"kind":"${HEAD_KIND}"`)
 
 /** Cheap and never wrong about a real head; `decodeRecord` decides. */
 export const mayBeHead = (line: Buffer): boolean => line.includes(HEAD_MARK)
+
+const ARCHIVED_MARK = Buffer.from(`"kind":"${ARCHIVED_KIND}"`)
+
+/** The last segment that this line says may have been archived, or 0. */
+export function archivedThrough(line: Buffer): number {
+  if (!line.includes(ARCHIVED_MARK)) return 0
+  const record = decodeRecord(line)
+  const through = record?.kind === ARCHIVED_KIND ? record.facts.through : 0
+  return typeof through === 'number' ? through : 0
+}
 
 const BRANCH_MARK = Buffer.from('","branch":"')
 /** Before this there are only the number, the hash and the time, which hold no quote. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
@@ -13,8 +14,9 @@ export interface Tip {
 const SLOT = 128
 
 /**
- * One small file that is overwritten in place together with each batch: two slots with a generation, so that a torn
- * write leaves the older slot. It may lag behind the log, never run ahead of it.
+ * One small file that is overwritten in place together with each batch: two slots with a generation and a checksum, so that
+ * a torn write, or one that is read halfway, leaves the older slot. It may lag behind the log, never run ahead of it. It is
+ * made before the first record: a log without it is one of which it was taken away.
  */
 export class TipFile {
   readonly #path: string
@@ -25,19 +27,20 @@ export class TipFile {
     this.#path = join(directory, 'tip')
   }
 
-  async read(): Promise<Tip> {
+  /** Null where there is none. */
+  async read(): Promise<Tip | null> {
     let text: string
     try {
       text = await readFile(this.#path, 'latin1')
     } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return { next: 0, prev: FIRST_PREV }
+      if (errnoOf(error) === 'ENOENT') return null
       throw error
     }
     const slots = [parseSlot(text.slice(0, SLOT)), parseSlot(text.slice(SLOT, 2 * SLOT))]
     const [newest] = slots.filter((slot) => slot !== null).sort((a, b) => b.generation - a.generation)
     if (newest === undefined)
       throw new PuzzledError('audit-failed', `The audit tip "${this.#path}" is damaged`, {
-        hint: 'Verify the log (puzzlectl audit verify) before removing this file.',
+        hint: 'Keep this log and begin a new one: move its directory away.',
       })
     this.#generation = newest.generation
     return { next: newest.next, prev: newest.prev }
@@ -52,6 +55,11 @@ export class TipFile {
     this.#generation = generation
   }
 
+  /** For a log that begins. */
+  async create(): Promise<void> {
+    this.#handle ??= await this.#open()
+  }
+
   async close(): Promise<void> {
     await this.#handle?.close()
     this.#handle = null
@@ -64,20 +72,29 @@ export class TipFile {
       if (errnoOf(error) !== 'ENOENT') throw error
     }
     const fresh = await open(`${this.#path}.new`, 'w', 0o600)
-    await fresh.write(formatSlot(0, { next: 0, prev: FIRST_PREV }).repeat(2))
-    await fresh.sync()
-    failpoint('audit.tip-made')
-    await rename(`${this.#path}.new`, this.#path)
-    return fresh
+    try {
+      await fresh.write(formatSlot(0, { next: 0, prev: FIRST_PREV }).repeat(2))
+      await fresh.sync()
+      failpoint('audit.tip-made')
+      await rename(`${this.#path}.new`, this.#path)
+      return fresh
+    } catch (error) {
+      await fresh.close()
+      throw error
+    }
   }
 }
 
-const formatSlot = (generation: number, { next, prev }: Tip): string =>
-  `${generation} ${next} ${prev}`.padEnd(SLOT - 1, ' ').concat('\n')
+const sumOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16)
+
+function formatSlot(generation: number, { next, prev }: Tip): string {
+  const text = `${generation} ${next} ${prev}`
+  return `${text} ${sumOf(text)}`.padEnd(SLOT - 1, ' ').concat('\n')
+}
 
 function parseSlot(text: string): (Tip & { generation: number }) | null {
-  const match = /^(\d+) (\d+) ([0-9a-f]{64}) *\n$/.exec(text)
-  return match === null
-    ? null
-    : { generation: Number(match[1]), next: Number(match[2]), prev: match[3] ?? '' }
+  const match = /^((\d+) (\d+) ([0-9a-f]{64})) ([0-9a-f]{16}) *\n$/.exec(text)
+  const [, whole = '', generation, next, prev = '', sum] = match ?? []
+  if (match === null || sumOf(whole) !== sum) return null
+  return { generation: Number(generation), next: Number(next), prev }
 }

@@ -1,6 +1,6 @@
 // pure
 import type { KeyObject } from 'node:crypto'
-import { Chain } from './chain.ts'
+import { Chain, type Misfit } from './chain.ts'
 import { decodeRecord, HEAD_KIND, type HeadFacts, mayBeHead } from './record.ts'
 
 export type HeadCheck = (key: KeyObject, size: number, root: Uint8Array, signature: string) => boolean
@@ -12,6 +12,8 @@ export class LogWalk {
   #chain: Chain | null = null
   readonly #mayResume: boolean
   #heads = 0
+  #signed = 0
+  #needsHead = false
 
   /** Whether the first line may be a head that says where the tree stood: not where the log's first segment is at hand. */
   constructor(key: KeyObject, verifies: HeadCheck, mayResume: boolean) {
@@ -28,27 +30,39 @@ export class LogWalk {
     return this.#heads
   }
 
+  /** How many records the last head has signed. */
+  get signed(): number {
+    return this.#signed
+  }
+
   get chain(): Chain {
     this.#chain ??= new Chain()
     return this.#chain
   }
 
+  /** Every segment but the log's first begins with a head: without that rule, a log without heads would need no key. */
+  beginSegment(number: number): void {
+    this.#needsHead = number > 1
+  }
+
   /** Why this line is wrong here, or null when it was taken. */
-  take(line: Buffer): string | null {
-    if (mayBeHead(line)) {
-      const wrong = this.#checkHead(line)
-      if (wrong !== null) return wrong
-    }
-    const why = this.chain.refuses(line)
-    if (why !== null) return why
+  take(line: Buffer): Misfit | null {
+    const head = mayBeHead(line) ? headOf(line) : null
+    // A log whose old segments were removed begins with a signed head that says where the tree stood.
+    if (this.#chain === null && this.#mayResume && head !== null && head.seq > 0) this.#chain = resumeAt(head)
+    const wrong =
+      this.chain.refuses(line) ?? (head === null ? this.#lacksHead() : misfit(this.#refusesHead(head.facts)))
+    if (wrong !== null) return wrong
+    this.#needsHead = false
     this.chain.append(line)
     return null
   }
 
-  #checkHead(line: Buffer): string | null {
-    const record = decodeRecord(line)
-    if (record === null || record.kind !== HEAD_KIND) return null
-    const { size, root, edge, signature } = record.facts as Partial<HeadFacts>
+  #lacksHead(): Misfit | null {
+    return misfit(this.#needsHead ? 'a segment begins without a signed tree head' : null)
+  }
+
+  #refusesHead({ size, root, edge, signature }: Partial<HeadFacts>): string | null {
     if (
       typeof size !== 'number' ||
       typeof root !== 'string' ||
@@ -56,21 +70,33 @@ export class LogWalk {
       !Array.isArray(edge)
     )
       return 'the tree head is incomplete'
-    // A log whose old segments were removed begins with a signed head that says where the tree stood.
-    if (this.#chain === null && this.#mayResume && record.seq > 0)
-      this.#chain = resumeAt(size, edge, record.prev)
     const { tree } = this.chain
     if (size !== tree.size || root !== tree.root().toString('hex'))
       return 'the tree head does not match the records before it'
     if (!this.#verifies(this.#key, size, tree.root(), signature))
       return 'the signature of the tree head is wrong'
     this.#heads++
+    this.#signed = size
     return null
   }
 }
 
+const misfit = (why: string | null): Misfit | null => (why === null ? null : { why, isLink: false })
+
+interface Head {
+  seq: number
+  prev: string
+  facts: Partial<HeadFacts>
+}
+
+function headOf(line: Buffer): Head | null {
+  const record = decodeRecord(line)
+  return record?.kind === HEAD_KIND ? record : null
+}
+
 /** A head that contradicts itself yields an empty chain, which the comparison that follows refuses. */
-function resumeAt(size: number, edge: readonly unknown[], prev: string): Chain {
+function resumeAt({ prev, facts: { size, edge } }: Head): Chain {
+  if (typeof size !== 'number' || !Array.isArray(edge)) return new Chain()
   try {
     return new Chain(
       size,

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { decodeRecord } from '../../daemon/audit/record.ts'
-import { linesOf, listSegments, segmentName } from '../../daemon/audit/segments.ts'
+import { segmentName } from '../../daemon/audit/segment-name.ts'
+import { linesOf, listSegments } from '../../daemon/audit/segments.ts'
 import { loadPublicKey } from '../../daemon/audit/signer.ts'
 import { verifyLog } from '../../daemon/audit/verify.ts'
 import { bundleChild } from './child.ts'
@@ -48,7 +49,7 @@ async function onDisk(directory: string): Promise<Map<number, number>> {
 }
 
 const STEPS = [
-  ...['audit.key-written', 'audit.key-public', 'audit.key-private', 'audit.tip-made'],
+  ...['audit.key-written', 'audit.key-placed', 'audit.tip-made'],
   ...['audit.before-append', 'audit.before-sync', 'audit.before-tip', 'audit.after-tip'],
   ...['audit.sealed', 'audit.segment-made', 'audit.segment-named', 'audit.segment-created', 'audit.rotated'],
 ]

@@ -1,0 +1,143 @@
+// pure
+import { leafHash } from '../lib/merkle.ts'
+import { archivedThrough, decodeRecord, linePrefix } from './record.ts'
+import { segmentName } from './segment-name.ts'
+import type { SegmentLine } from './segments.ts'
+import type { Tip } from './tip.ts'
+import type { LogWalk } from './walk.ts'
+
+export interface BadRecord {
+  segment: string
+  /** Byte offset of the line in its segment; -1 when the record is not there. */
+  offset: number
+  seq: number
+  why: string
+}
+
+export interface Verification {
+  records: number
+  heads: number
+  /** How many records the last signed head covers: of what came after it, only the tip knows. */
+  signed: number
+  root: string
+  /** The first record that is wrong; null when everything fits. */
+  bad: BadRecord | null
+  /** A last line without its end: what a crash leaves. The next writer sets it aside. */
+  torn: boolean
+}
+
+interface Place {
+  segment: string
+  offset: number
+  seq: number
+}
+
+/** Takes the lines of a log in order, and names the first that is wrong. */
+export class LogCheck {
+  readonly #walk: LogWalk
+  readonly #tip: Tip | null
+  readonly #first: number
+  readonly #last: number
+  #archived = 0
+  #segment = 0
+  #before: Place = { segment: '', offset: -1, seq: 0 }
+  #beforeBytes: Buffer = Buffer.alloc(0)
+  /** A line that does not follow the one before it, until the next line tells which of the two was changed. */
+  #doubt: { place: Place; why: string; hash: string } | null = null
+  #bad: BadRecord | null = null
+  #torn = false
+
+  constructor(walk: LogWalk, segments: readonly number[], tip: Tip | null) {
+    this.#first = segments[0] ?? 1
+    this.#last = segments.at(-1) ?? 1
+    this.#walk = walk
+    this.#tip = tip
+  }
+
+  begin(segment: number): void {
+    this.#segment = segment
+    this.#walk.beginSegment(segment)
+  }
+
+  /** True: something is wrong, and nothing more needs to be read. */
+  take({ bytes, offset, whole, endless }: SegmentLine): boolean {
+    if (this.#doubt !== null) return this.#settle(bytes)
+    const place = { segment: segmentName(this.#segment), offset, seq: this.#walk.next }
+    if (!whole) {
+      this.#torn = endless === undefined && this.#segment === this.#last
+      if (this.#torn) return false
+      return this.#name(
+        place,
+        endless ? 'a line that is longer than any record' : 'a line without an end in the middle of the log',
+      )
+    }
+    const wrong = this.#walk.take(bytes)
+    if (wrong?.isLink === true) {
+      this.#doubt = { place, why: wrong.why, hash: leafHash(bytes).toString('hex') }
+      return false
+    }
+    if (wrong !== null) return this.#nameOr(place, wrong.why)
+    this.#before = { ...place, seq: this.#walk.next - 1 }
+    this.#beforeBytes = bytes
+    if (this.#first > 1) this.#archived = Math.max(this.#archived, archivedThrough(bytes))
+    return this.#differsFromTip() && this.#name(this.#before, 'the last record was changed')
+  }
+
+  /** At the end of the log. */
+  end(): void {
+    if (this.#doubt !== null) this.#settle(null)
+    if (this.#bad !== null) return
+    const gone = { segment: segmentName(this.#last), offset: -1, seq: this.#walk.next }
+    const why = cutSince(this.#walk, this.#tip)
+    if (why !== null) this.#nameOr(gone, why)
+    else if (this.#first - 1 > this.#archived)
+      this.#name({ segment: segmentName(1), offset: -1, seq: 0 }, NOT_ARCHIVED)
+  }
+
+  result(): Verification {
+    const { next, heads, signed, chain } = this.#walk
+    const root = chain.tree.root().toString('hex')
+    return { records: next, heads, signed, root, bad: this.#bad, torn: this.#bad === null && this.#torn }
+  }
+
+  #differsFromTip(): boolean {
+    const { next, chain } = this.#walk
+    return this.#tip !== null && next === this.#tip.next && chain.prev !== this.#tip.prev
+  }
+
+  /** Where the line after the doubtful one follows it, that one is as it was written, and the one before it was changed. */
+  #settle(after: Buffer | null): true {
+    const { place, why, hash } = this.#doubt ?? { place: this.#before, why: '', hash: '' }
+    const next = linePrefix(place.seq + 1, hash)
+    const follows =
+      after === null
+        ? this.#tip?.next === place.seq + 1 && this.#tip.prev === hash
+        : after.toString('latin1', 0, next.length) === next
+    return follows && this.#before.offset >= 0
+      ? this.#name(this.#before, 'it was changed: the record after it does not follow it any more')
+      : this.#name(place, why)
+  }
+
+  /** A line that was cut in two, or grew together with the next, begins as it should: what comes after it does not fit. */
+  #nameOr(place: Place, why: string): true {
+    if (this.#before.offset < 0 || decodeRecord(this.#beforeBytes) !== null) return this.#name(place, why)
+    return this.#name(this.#before, 'it is not a record any more')
+  }
+
+  #name(place: Place, why: string): true {
+    this.#bad = { ...place, why }
+    return true
+  }
+}
+
+const NOT_ARCHIVED =
+  'the log does not begin here any more, and no record says that its beginning was archived'
+
+/** Records that were on disk and are gone, or a last record that was changed; null when the log reaches its tip. */
+export function cutSince(walk: LogWalk, tip: Tip | null): string | null {
+  if (tip === null)
+    return walk.next === 0 ? null : 'the file "tip", which says how far the log had come, is gone'
+  if (walk.next < tip.next) return `the log ends before record ${tip.next - 1}, which was on disk`
+  if (walk.next === tip.next && walk.chain.prev !== tip.prev) return 'the last record was changed'
+  return null
+}
