@@ -19,7 +19,8 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
     const meter = new Meter(limits, atLimit, {
       readings: async () => {
         const used = agent.readings()
-        return { ...used, ...rest.read(used.cpu ?? null, written), ...network.readings(id) }
+        const cpu = used.cpu ?? null
+        return { ...used, ...rest.read(cpu, written), ...network.readings(id, cpu) }
       },
       freeze: () => agent.freeze(),
       thaw: () => agent.thaw(),

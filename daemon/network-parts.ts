@@ -33,6 +33,8 @@ interface Live {
   /** Without the files that the agent was started with: nobody needs them twice, and they are large. */
   network: Omit<BranchNetwork, 'files'>
   namespace: number
+  /** What its agent used of the processor when somebody last asked; null as long as nobody knows. */
+  cpu: number | null
 }
 
 const FINAL: ReadonlySet<RequestState> = new Set(['sent', 'dropped', 'skipped'])
@@ -83,8 +85,9 @@ export class NetworkParts implements Outbox {
       try {
         const network = await openNetwork({ ...this.#options(record), netns: namespace })
         const { files: _given, ...kept } = network
-        this.#live.set(record.id, { network: kept, namespace })
-        this.#drops.begin(record.id, kept)
+        const live: Live = { network: kept, namespace, cpu: null }
+        this.#live.set(record.id, live)
+        this.#drops.begin(record.id, kept, () => live.cpu)
         return network
       } catch (error) {
         closeSync(namespace)
@@ -115,9 +118,12 @@ export class NetworkParts implements Outbox {
     for (const id of [...this.#live.keys()]) await this.close(id)
   }
 
-  readings(id: string): Partial<Record<BudgetKind, number>> {
-    const network = this.#live.get(id)?.network
-    if (network === undefined) return {}
+  /** `cpu` is what the agent used of the processor until now: who rests sends nothing, and is left in peace. */
+  readings(id: string, cpu: number | null = null): Partial<Record<BudgetKind, number>> {
+    const live = this.#live.get(id)
+    if (live === undefined) return {}
+    live.cpu = cpu
+    const { network } = live
     const { bytesOut, requests } = network.usage()
     return { egress: bytesOut, requests, queued: network.queue.queue.usage.bytes }
   }

@@ -109,9 +109,11 @@ export class Meter {
   #schedule(): void {
     clearTimeout(this.#timer)
     if (this.#stopped || this.#acted) return
+    // All meters at the same moments: a daemon with many idle agents wakes up four times a second, not four times for each.
+    const next = INTERVAL_MILLIS - Math.floor(this.#ports.now() % INTERVAL_MILLIS)
     this.#timer = setTimeout(() => {
       void this.check().then(() => this.#schedule())
-    }, INTERVAL_MILLIS)
+    }, next)
     this.#timer.unref()
   }
 

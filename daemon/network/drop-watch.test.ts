@@ -61,6 +61,29 @@ it('a loop of packets is told some times a minute, and nothing of it is lost', (
   expect(counted).toBe(500)
 })
 
+it('an agent that uses no processor is hardly looked at, and at once when it does', () => {
+  let looks = 0
+  let cpu = 1
+  const counts = { udp: 0 }
+  const network = dropping(counts)
+  const looking: Dropping = {
+    dropped: () => {
+      looks++
+      return network.dropped()
+    },
+  }
+  watch.begin('b', looking, () => cpu)
+  vi.advanceTimersByTime(61_000)
+  expect(looks).toBe(3)
+  counts.udp = 2
+  cpu = 2
+  vi.advanceTimersByTime(1_000)
+  expect(told()).toEqual(['2 packets udp'])
+  counts.udp = 3
+  watch.end('b')
+  expect(told()).toEqual(['2 packets udp', '1 packets udp'])
+})
+
 it('a count that cannot be read is a warning, once, and the others go on', () => {
   const counts = { udp: 0 }
   watch.begin('broken', {

@@ -9,6 +9,11 @@ export interface Dropping {
 
 interface Watched {
   readonly network: Dropping
+  readonly cpu: () => number | null
+  /** Of the processor, at the last look; null where nobody knew. */
+  cpuThen: number | null
+  /** Since the last look. */
+  seconds: number
   /** What was told of each reason. */
   readonly told: Map<string, number>
   minute: number
@@ -18,6 +23,8 @@ interface Watched {
 const EVERY_MS = 1_000
 /** Of the event loop, in each second: a look is a dialogue with the kernel of less than a millisecond. */
 const BUDGET_MS = 10
+/** The kernel repeats a packet by itself when nobody answers, also for an agent that rests. */
+const RESTING_SECONDS = 30
 /** An agent that sends packets in a loop must not drown the others. What is not told now is told later, together. */
 const EVENTS_PER_MINUTE = 6
 
@@ -33,8 +40,10 @@ export class DropWatch {
     this.#counters = counters
   }
 
-  begin(branch: string, network: Dropping): void {
-    this.#watched.set(branch, { network, told: new Map(), minute: 0, events: 0 })
+  /** `cpu` is what the agent has used of the processor, as far as it is known: who used none has sent nothing. */
+  begin(branch: string, network: Dropping, cpu: () => number | null = () => null): void {
+    const began = { cpuThen: null, seconds: 0, minute: 0, events: 0 }
+    this.#watched.set(branch, { network, cpu, told: new Map(), ...began })
     this.#clock ??= setInterval(() => this.tick(), EVERY_MS).unref()
   }
 
@@ -53,6 +62,7 @@ export class DropWatch {
   tick(): void {
     const until = performance.now() + BUDGET_MS
     for (const [branch, watched] of [...this.#watched]) {
+      if (rests(watched)) continue
       // To the end of the line, before anything can fail.
       this.#watched.delete(branch)
       if (this.#look(branch, watched, false)) this.#watched.set(branch, watched)
@@ -60,8 +70,15 @@ export class DropWatch {
     }
   }
 
-  /** A count that cannot be read ends the looking, not the network. */
+  /** What was read of the processor before the look: what is sent meanwhile is a reason to look again. */
   #look(branch: string, watched: Watched, last: boolean): boolean {
+    watched.cpuThen = watched.cpu()
+    watched.seconds = 0
+    return this.#count(branch, watched, last)
+  }
+
+  /** A count that cannot be read ends the looking, not the network. */
+  #count(branch: string, watched: Watched, last: boolean): boolean {
     const time = new Date().toISOString()
     try {
       for (const row of watched.network.dropped()) this.#tell(branch, watched, row, time, last)
@@ -96,4 +113,9 @@ export class DropWatch {
     if (minute !== watched.minute) Object.assign(watched, { minute, events: 0 })
     return ++watched.events <= EVENTS_PER_MINUTE
   }
+}
+
+function rests(watched: Watched): boolean {
+  const cpu = watched.cpu()
+  return cpu !== null && cpu === watched.cpuThen && ++watched.seconds < RESTING_SECONDS
 }

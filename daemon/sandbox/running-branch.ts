@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { AgentExit, Grant } from '../contract/branch.ts'
 import { type BudgetKind, SMALLEST_MEMORY } from '../contract/profile.ts'
-import { cgroupUsage, cpuMicros, type Pressure, pressureOf, privateMemoryOf } from '../kernel/cgroup.ts'
+import { CpuClock, cgroupUsage, type Pressure, pressureOf, privateMemoryOf } from '../kernel/cgroup.ts'
 import { type CgroupLimits, limitCgroup } from '../kernel/cgroup-limits.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { UndoStack } from '../lib/undo.ts'
@@ -70,6 +70,7 @@ export class RunningBranch {
   readonly #hub: OutputHub | undefined
   readonly #errorHub: OutputHub | undefined
   #commands = 0
+  readonly #clock: CpuClock
   #ended = false
   #last: { readonly micros: number; readonly used: Used } | undefined
 
@@ -81,6 +82,7 @@ export class RunningBranch {
     this.pid = process.pid
     this.grants = parts.grants
     this.cgroup = parts.cgroup
+    this.#clock = new CpuClock(parts.cgroup)
     this.#hub = hub(process.output, 'stdout')
     this.#errorHub = hub(process.errors, 'stderr')
     if (process.input !== undefined) this.input = process.input
@@ -89,6 +91,7 @@ export class RunningBranch {
     if (process.resize !== undefined) this.resize = process.resize
     this.exited = process.exited.finally(() => {
       this.#ended = true
+      this.#clock.close()
     })
   }
 
@@ -118,7 +121,7 @@ export class RunningBranch {
 
   /** Whoever used no processor since the last look has neither more memory nor more processes. */
   #used(): Used {
-    const micros = cpuMicros(this.cgroup)
+    const micros = this.#clock.read()
     if (this.#last?.micros === micros) return this.#last.used
     const usage = cgroupUsage(this.cgroup)
     const used = {
