@@ -354,7 +354,7 @@ export const VERBS: readonly Verb[] = [
     group: 'System',
     args: '<bash|zsh|fish>',
     summary: 'print a completion script',
-    load: () => import('./commands/completion.ts'),
+    load: async () => ({ run: (await import('./commands/completion.ts')).completing(VERBS) }),
   },
   {
     name: 'daemon',

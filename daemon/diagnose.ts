@@ -1,11 +1,12 @@
 import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { release } from 'node:os'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { type DoctorProblem, type DoctorReport, ESSENTIAL } from './contract/doctor.ts'
 import { probeFeatures } from './kernel/features.ts'
 import { fstatfs } from './kernel/file-data.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
-import { defaultStateDirectory, unsuitableState } from './lib/state-place.ts'
+import { stateDirectory } from './lib/read-config.ts'
+import { unsuitableState } from './lib/state-place.ts'
 
 /**
  * What this machine can do and whether the store can be where it should be. Works without a daemon and without a store,
@@ -13,7 +14,7 @@ import { defaultStateDirectory, unsuitableState } from './lib/state-place.ts'
  */
 export async function diagnose(options: { stateDir: string | null }): Promise<DoctorReport> {
   const uid = process.geteuid?.() ?? 0
-  const path = resolve(options.stateDir ?? defaultStateDirectory(uid, process.env))
+  const path = await stateDirectory(options.stateDir)
   const state = assessState(path)
   const features = await probeFeatures({
     stateDirectory: path,

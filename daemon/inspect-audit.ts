@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { blame } from './audit/blame.ts'
 import type { Verification } from './audit/check.ts'
 import { EXPORT_FORMATS, exportLine } from './audit/export.ts'
@@ -11,7 +11,7 @@ import { linesOf, listSegments } from './audit/segments.ts'
 import { loadPublicKey } from './audit/signer.ts'
 import { verifyLog } from './audit/verify.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
-import { defaultStateDirectory } from './lib/state-place.ts'
+import { stateDirectory } from './lib/read-config.ts'
 
 export type { Provenance, ToldProvenance } from './audit/provenance.ts'
 
@@ -29,8 +29,12 @@ export interface AuditReader {
   publicKey(): Promise<string>
 }
 
-export function openAudit(stateDir: string | null): AuditReader {
-  const state = resolve(stateDir ?? defaultStateDirectory(process.geteuid?.() ?? 0, process.env))
+/** Of that store, or of the one of this machine. */
+export async function openAudit(stateDir: string | null): Promise<AuditReader> {
+  return auditOf(await stateDirectory(stateDir))
+}
+
+export function auditOf(state: string): AuditReader {
   const directory = join(state, 'audit')
   const readable = <Result>(work: Promise<Result>): Promise<Result> =>
     work.catch((error: unknown) => Promise.reject(unreadable(directory, error)))

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { type KernelRecord, readKernelRecord } from './audit/kernel-record.ts'
-import type { DenialLayer, PuzzledEvent } from './contract/events.ts'
+import type { DenialLayer } from './contract/denial.ts'
+import type { PuzzledEvent } from './contract/events.ts'
 import type { Profile } from './contract/profile.ts'
 import { type AuditMessage, AuditStream } from './kernel/audit-stream.ts'
 import { DenialLog } from './network/denial-log.ts'

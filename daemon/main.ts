@@ -9,15 +9,18 @@ import { BusService } from './api/serve.ts'
 import { checkConfig, refuseFixedChanges } from './check-config.ts'
 import { exitStatusOf } from './contract/errors.ts'
 import { type OpenedEngine, openEngine } from './embedded.ts'
-import { type AuditReader, openAudit } from './inspect-audit.ts'
+import { type AuditReader, auditOf } from './inspect-audit.ts'
 import { reserveLowDescriptors } from './kernel/low-descriptors.ts'
+import { limitArenas } from './kernel/malloc.ts'
 import { notifyManager } from './kernel/notify.ts'
 import { peerOf } from './kernel/peer.ts'
 import { pidfdGetfd, pidfdOpen } from './kernel/pidfd.ts'
 import { BusConnection, SYSTEM_BUS } from './lib/bus-connection.ts'
-import { CONFIG_PATH, type Config, METRICS_SOCKET, readConfig } from './lib/config.ts'
+import { CONFIG_PATH, type Config, METRICS_SOCKET } from './lib/config.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
 import { KeyLock } from './lib/key-lock.ts'
+import { holdYoungHeap } from './lib/lean-heap.ts'
+import { readConfig } from './lib/read-config.ts'
 import { sealPrototypes } from './lib/seal.ts'
 import { SteadyFile } from './lib/steady-file.ts'
 import { serveMetrics } from './process-metrics.ts'
@@ -29,6 +32,9 @@ const USAGE = `Usage: puzzled [--config FILE] [--check-config] [--version]
 
 The daemon of puzzled. See puzzled(8).
 `
+
+/** Of malloc(3), which a dozen threads use that mostly wait. */
+const ARENAS = 2
 
 /** Configuration, construction, recovery, service, drain: top to bottom. */
 async function main(argv: readonly string[]): Promise<number> {
@@ -45,6 +51,8 @@ async function main(argv: readonly string[]): Promise<number> {
     await checkConfig(path)
     return say(`${path}: ok, and so are profiles and policies\n`)
   }
+  holdYoungHeap()
+  limitArenas(ARENAS)
   const config = await readConfig(path)
   await serve(config, path)
   return 0
@@ -126,7 +134,7 @@ async function serveOnBus(
       for (const fd of ours) closeSync(fd)
     },
     reload: reloadAll,
-    blame: unlessUnknown(openAudit(config.state_dir).blame),
+    blame: unlessUnknown(auditOf(config.state_dir).blame),
     finished: engine.finished,
     sessionDirectory: `${config.runtime_dir}/sessions`,
     admits: outsiders(denied, 'a session'),

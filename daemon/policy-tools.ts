@@ -7,7 +7,7 @@ import type { BranchRecord } from './contract/branch.ts'
 import type { Verdict } from './contract/verdict.ts'
 import { packageRoot } from './lib/assets.ts'
 import { PuzzledError } from './lib/errors.ts'
-import { defaultStateDirectory } from './lib/state-place.ts'
+import { stateDirectory } from './lib/read-config.ts'
 import { ACTION_POLICY_FILE } from './policy/action-judge.ts'
 import { parseActionPolicy } from './policy/action-policy.ts'
 import { type HandWritten, parseChangesetFile } from './policy/changeset-file.ts'
@@ -202,7 +202,7 @@ export async function replayDecisions(request: {
   policies: readonly string[]
   stateDir: string | null
 }): Promise<Replayed[]> {
-  const state = request.stateDir ?? defaultStateDirectory(process.getuid?.() ?? 0, process.env)
+  const state = await stateDirectory(request.stateDir)
   const log = new DecisionLog(readRecords, join(state, 'policy/decisions'))
   return withGate(request.policies, null, async (gate) => {
     const rows: Replayed[] = []

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname, release } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Envelope, seal, unseal } from './audit/envelope.ts'
 import { keyOf } from './audit/key-file.ts'
 import { loadPublicKey, loadSigner } from './audit/signer.ts'
@@ -11,7 +11,7 @@ import { nativeFile } from './kernel/clone.ts'
 import { probeFeatures } from './kernel/features.ts'
 import { defaultConfig } from './lib/config.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
-import { defaultStateDirectory } from './lib/state-place.ts'
+import { stateDirectory } from './lib/read-config.ts'
 import { UndoStack } from './lib/undo.ts'
 import { ProfileStore } from './policy/profiles.ts'
 import { noChecks, runChecks } from './prove/checks.ts'
@@ -42,18 +42,16 @@ export async function proveHost(options: {
     })
   const undo = new UndoStack()
   try {
-    const report = await prove(stateOf(options.stateDir), options.product, undo)
+    const state = await stateDirectory(options.stateDir)
+    const report = await prove(state, options.product, undo)
     const payload = Buffer.from(`${JSON.stringify(report)}\n`)
-    const directory = join(stateOf(options.stateDir), 'audit')
+    const directory = join(state, 'audit')
     await mkdir(directory, { recursive: true, mode: 0o700 })
     return { report, envelope: seal(REPORT_TYPE, payload, await loadSigner(directory)) }
   } finally {
     await undo.unwind()
   }
 }
-
-const stateOf = (stateDir: string | null): string =>
-  resolve(stateDir ?? defaultStateDirectory(process.geteuid?.() ?? 0, process.env))
 
 async function prove(state: string, product: string, undo: UndoStack): Promise<ProofReport> {
   const room = await makeRoom(state, undo)
@@ -137,7 +135,7 @@ export async function readProof(
 ): Promise<ProofReport> {
   const key: KeyObject =
     options.keyFile === null
-      ? await loadPublicKey(join(stateOf(options.stateDir), 'audit'))
+      ? await loadPublicKey(join(await stateDirectory(options.stateDir), 'audit'))
       : await keyOf(options.keyFile)
   const payload = unseal(await readEnvelope(path), REPORT_TYPE, key)
   if (payload === null)

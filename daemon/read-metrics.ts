@@ -1,8 +1,9 @@
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { CONFIG_PATH, METRICS_SOCKET, readConfig } from './lib/config.ts'
+import { CONFIG_PATH, METRICS_SOCKET } from './lib/config.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
+import { readConfig } from './lib/read-config.ts'
 
 export interface MetricSample {
   name: string

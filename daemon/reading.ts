@@ -5,8 +5,9 @@ import { FileBranchStore } from './branch/store.ts'
 import { findStoreDirectory } from './branch/store-directory.ts'
 import type { EngineReader } from './contract/engine.ts'
 import { readDenials } from './denial-files.ts'
-import { CONFIG_PATH, readConfig } from './lib/config.ts'
+import { CONFIG_PATH } from './lib/config.ts'
 import { nodeFiles } from './lib/durable.ts'
+import { readConfig } from './lib/read-config.ts'
 import { readPending, readViews } from './network/queue-read.ts'
 
 const now = (): Date => new Date()

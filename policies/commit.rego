@@ -112,6 +112,11 @@ findings contains {
 	content.severity(found, i)
 }
 
+# What people read.
+amount(1) := "1 byte"
+
+amount(bytes) := sprintf("%d bytes", [bytes]) if bytes != 1
+
 # --- size -------------------------------------------------------------------------------------------------------
 
 findings contains {
@@ -133,7 +138,7 @@ findings contains {
 findings contains {
 	"rule": "many-bytes",
 	"severity": "medium",
-	"message": sprintf("%d bytes would be written; the profile allows %d without a person", [input.totals.bytes, input.settings.maxBytes]),
+	"message": sprintf("%s would be written; the profile allows %d without a person", [amount(input.totals.bytes), input.settings.maxBytes]),
 } if {
 	input.totals.bytes > input.settings.maxBytes
 }
@@ -164,7 +169,7 @@ findings contains {
 findings contains {
 	"rule": "queued-request",
 	"severity": "medium",
-	"message": sprintf("%s %s%s (%d bytes) would be sent", [request.method, request.host, request.path, request.bytes]),
+	"message": sprintf("%s %s%s (%s) would be sent", [request.method, request.host, request.path, amount(request.bytes)]),
 } if {
 	some request in input.requests
 }

@@ -80,6 +80,16 @@ test_mass_deletion_is_held if {
 	rules(decision.hold) == {"mass-deletion"}
 }
 
+test_requests_say_how_much_they_carry if {
+	request := {"id": "r", "method": "POST", "host": "h", "path": "/p", "class": "queue"}
+	said := {finding.message |
+		some bytes in [0, 1, 2]
+		decision := commit.decision with input as document("/home/u/app/a", {"requests": [object.union(request, {"bytes": bytes})]})
+		some finding in decision.hold
+	}
+	said == {"POST h/p (0 bytes) would be sent", "POST h/p (1 byte) would be sent", "POST h/p (2 bytes) would be sent"}
+}
+
 test_setuid_is_denied_unless_the_profile_allows_it if {
 	denied := commit.decision with input as document("/home/u/app/a", {"index": {"flags": {"setuid": [0]}}})
 	rules(denied.deny) == {"setuid"}

@@ -37,7 +37,7 @@ async function readHere(
   most: number,
 ): Promise<readonly ToldProvenance[]> {
   const { openAudit } = await import('../../daemon/inspect-audit.ts')
-  return openAudit(context.stateDir).blame(path, most)
+  return (await openAudit(context.stateDir)).blame(path, most)
 }
 
 /** Bases are on record under their real names. The last name may be gone, or be a link that was committed as one. */

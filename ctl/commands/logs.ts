@@ -3,14 +3,18 @@ import type { EngineReader, OutputEntry } from '../../daemon/contract/engine.ts'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { encodeOutput } from '../capture.ts'
 import { jsonText } from '../json.ts'
+import { OutputText } from '../render/output-text.ts'
 import { bytesText } from '../render/sizes.ts'
-import { visibleText } from '../render/visible.ts'
 import { flagOption, textOption, type VerbContext, type VerbRun } from '../verb.ts'
 
 const ASKED_BYTES = 1 << 20
 const LOOK_AGAIN_MILLIS = 250
 
-type Show = (entry: OutputEntry) => Promise<void>
+/** Shows one piece after the other; `end` what was held back, because the next piece could have belonged to it. */
+interface Show {
+  (entry: OutputEntry): Promise<void>
+  end(): Promise<void>
+}
 
 /** What the agent wrote, as far as it is kept; its errors on standard error. */
 export const run: VerbRun = async (context, [id = ''], options) => {
@@ -22,6 +26,7 @@ export const run: VerbRun = async (context, [id = ''], options) => {
   if (lost > 0 && lines === null)
     await context.printError(`${context.paintErrors.dim(`(${bytesText(lost)} before this are not kept)`)}\n`)
   if (flagOption(options, 'follow')) await follow(engine, branch, cursor, show)
+  await show.end()
   return 0
 }
 
@@ -95,16 +100,17 @@ export function lastLines(entries: readonly OutputEntry[], lines: number): Outpu
  * log. Programs get the bytes.
  */
 function shower(context: VerbContext, raw: boolean): Show {
-  return async ({ at, stream, bytes }) => {
+  const texts = { stdout: new OutputText(), stderr: new OutputText() }
+  const send = (stream: 'stdout' | 'stderr', what: string | Buffer): Promise<void> =>
+    new Promise((resolve) => void process[stream].write(what, () => resolve()))
+  const isShown = (stream: 'stdout' | 'stderr'): boolean => process[stream].isTTY === true && !raw
+  const show = async ({ at, stream, bytes }: OutputEntry): Promise<void> => {
     const exact = Buffer.from(bytes)
-    if (context.json) {
-      await context.print(jsonText({ at, stream, ...encodeOutput(exact) }))
-      return
-    }
-    const to = stream === 'stdout' ? process.stdout : process.stderr
-    const shown = to.isTTY === true && !raw ? readable(exact) : exact
-    await new Promise<void>((resolve) => void to.write(shown, () => resolve()))
+    if (context.json) await context.print(jsonText({ at, stream, ...encodeOutput(exact) }))
+    else await send(stream, isShown(stream) ? texts[stream].push(exact) : exact)
   }
+  const end = async (): Promise<void> => {
+    for (const stream of ['stdout', 'stderr'] as const) await send(stream, texts[stream].end())
+  }
+  return Object.assign(show, { end })
 }
-
-const readable = (bytes: Buffer): string => visibleText(bytes.toString('utf8').replaceAll('\r\n', '\n'))

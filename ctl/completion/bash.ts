@@ -1,10 +1,6 @@
 // pure
-import type { CompletedVerb, Kind } from './words.ts'
-
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
-
-/** The shell function that answers for a kind. */
-const answer = (kind: Kind): string => (typeof kind === 'string' ? kind : `words ${kind.join(' ')}`)
+import { argumentCases, quoted, valueCases, wordCase } from './line.ts'
+import type { CompletedVerb } from './words.ts'
 
 /**
  * Names come from the machine and are offered only when they are what names may be: `compgen -W` expands what it is
@@ -29,9 +25,6 @@ _puzzlectl_offer() {
 
 /** A completion script for bash. The words of the line are read as the program reads them: verb, inner verb, options, places. */
 export function bashScript(verbs: readonly CompletedVerb[]): string {
-  const takers = new Set(
-    verbs.flatMap(({ options }) => options.flatMap(({ flags, takes }) => (takes === undefined ? [] : flags))),
-  )
   return `${HEAD}_puzzlectl() {
   local word=\${COMP_WORDS[COMP_CWORD]} verb= before= at=0 i one
   COMPREPLY=()
@@ -41,16 +34,7 @@ export function bashScript(verbs: readonly CompletedVerb[]): string {
     one=\${COMP_WORDS[i]}
     if [[ $before == -- ]]; then at=$((at + 1)); continue; fi
     if [[ $one == = ]]; then continue; fi
-    if [[ -n $before ]]; then before=; continue; fi
-    case $one in
-    --) before=-- ;;
-    ${[...takers].join('|')}) before=$one ;;
-    -*) ;;
-    *) case "$verb $one" in
-${verbs.map(({ words }) => `      ${quoted(words.includes(' ') ? words : ` ${words}`)}) verb=${quoted(words)} ;;`).join('\n')}
-      *) at=$((at + 1)) ;;
-      esac ;;
-    esac
+${wordCase(verbs)}
   done
   [[ $before == -- ]] || case "$verb:$before:$word" in
 ${verbs.flatMap(optionCases).join('\n')}
@@ -69,24 +53,13 @@ complete -F _puzzlectl puzzlectl
 }
 
 const optionCases = ({ words, options }: CompletedVerb): string[] => [
-  ...options.flatMap(({ flags, takes }) =>
-    takes === undefined
-      ? []
-      : flags.map(
-          (flag) => `  ${quoted(`${words}:${flag}:`)}*) _puzzlectl_offer ${answer(takes)}; return ;;`,
-        ),
-  ),
+  ...valueCases(words, options),
   `  ${quoted(`${words}::-`)}*) _puzzlectl_offer words ${options.flatMap(({ flags }) => flags.slice(-1)).join(' ')}; return ;;`,
 ]
 
-function placeCases({ words, inner, places, repeats }: CompletedVerb): string[] {
+function placeCases(verb: CompletedVerb): string[] {
+  const { words, inner } = verb
   if (inner.length > 0)
     return [`  ${quoted(`${words}:0`)}) _puzzlectl_offer words ${inner.map(({ name }) => name).join(' ')} ;;`]
-  return places.map((kind, at) => {
-    const last = at === places.length - 1 && repeats
-    // What follows a command are its own arguments.
-    if (last && kind === 'command' && at >= 0)
-      return `  ${quoted(`${words}:${at}`)}) _puzzlectl_offer command ;;\n  ${quoted(`${words}:`)}*) _puzzlectl_offer file ;;`
-    return `  ${quoted(`${words}:${last ? '' : at}`)}${last ? '*' : ''}) _puzzlectl_offer ${answer(kind)} ;;`
-  })
+  return argumentCases(verb, '_puzzlectl_offer file')
 }

@@ -1,12 +1,11 @@
 // pure
-import type { CompletedVerb, Kind } from './words.ts'
+import { argumentCases, quoted, valueCases, wordCase } from './line.ts'
+import type { CompletedVerb } from './words.ts'
 
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 const described = (rows: readonly (readonly [name: string, text: string])[]): string =>
   rows
     .map(([name, text]) => quoted(`${name.replaceAll(':', '\\:')}:${text.replaceAll(':', '\\:')}`))
     .join(' ')
-const answer = (kind: Kind): string => (typeof kind === 'string' ? kind : `words ${kind.join(' ')}`)
 
 const HEAD = `#compdef puzzlectl
 # puzzlectl completion for zsh: puzzlectl completion zsh > "\${fpath[1]}/_puzzlectl"
@@ -27,9 +26,6 @@ _puzzlectl_offer() {
 
 /** A completion script for zsh, with what each verb and option is for. */
 export function zshScript(verbs: readonly CompletedVerb[]): string {
-  const takers = new Set(
-    verbs.flatMap(({ options }) => options.flatMap(({ flags, takes }) => (takes === undefined ? [] : flags))),
-  )
   const top = verbs.filter(({ words }) => !words.includes(' '))
   return `${HEAD}_puzzlectl() {
   local verb= before= at=0 i one
@@ -37,16 +33,7 @@ export function zshScript(verbs: readonly CompletedVerb[]): string {
   for ((i = 2; i < CURRENT; i++)); do
     one=$words[i]
     if [[ $before == -- ]]; then at=$((at + 1)); continue; fi
-    if [[ -n $before ]]; then before=; continue; fi
-    case $one in
-    --) before=-- ;;
-    ${[...takers].join('|')}) before=$one ;;
-    -*) ;;
-    *) case "$verb $one" in
-${verbs.map(({ words }) => `      ${quoted(words.includes(' ') ? words : ` ${words}`)}) verb=${quoted(words)} ;;`).join('\n')}
-      *) at=$((at + 1)) ;;
-      esac ;;
-    esac
+${wordCase(verbs)}
   done
   # --name=value is one word here.
   if [[ -z $before && $words[CURRENT] == --*=* ]]; then before=\${words[CURRENT]%%=*}; compset -P '*='; fi
@@ -63,30 +50,15 @@ compdef _puzzlectl puzzlectl
 }
 
 const optionCases = ({ words, options }: CompletedVerb): string[] => [
-  ...options.flatMap(({ flags, takes }) =>
-    takes === undefined
-      ? []
-      : flags.map(
-          (flag) => `  ${quoted(`${words}:${flag}:`)}*) _puzzlectl_offer ${answer(takes)}; return ;;`,
-        ),
-  ),
+  ...valueCases(words, options),
   `  ${quoted(`${words}::-`)}*) offered=(${described(options.map(({ flags, text }) => [flags.at(-1) ?? '', text]))}); _describe -o option offered; return ;;`,
 ]
 
-function placeCases({ words, inner, places, repeats }: CompletedVerb): string[] {
+function placeCases(verb: CompletedVerb): string[] {
+  const { words, inner } = verb
   if (inner.length > 0)
     return [
       `  ${quoted(`${words}:0`)}) offered=(${described(inner.map(({ name, summary }) => [name, summary]))}); _describe verb offered ;;`,
     ]
-  return places.flatMap((kind, at) => {
-    const last = at === places.length - 1 && repeats
-    if (last && kind === 'command')
-      return [
-        `  ${quoted(`${words}:${at}`)}) _puzzlectl_offer command ;;`,
-        `  ${quoted(`${words}:`)}*) _files ;;`,
-      ]
-    return [
-      `  ${quoted(`${words}:${last ? '' : at}`)}${last ? '*' : ''}) _puzzlectl_offer ${answer(kind)} ;;`,
-    ]
-  })
+  return argumentCases(verb, '_files')
 }

@@ -84,6 +84,19 @@ it('a discard whose branch goes away with its agent, which changed nothing, did 
   expect(await engine.discard(id)).toMatchObject({ id, state: 'discarded' })
 })
 
+it('who waits for an agent whose branch is discarded hears that, and nothing of it is judged', async () => {
+  const { id } = await start()
+  const waiting = engine.finish(id)
+  world.ports.launcher.sweep = async () => {
+    world.endAgent?.()
+    // The end of the agent is heard long before the discard is done.
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  expect(await engine.discard(id)).toMatchObject({ state: 'discarded' })
+  expect(await waiting).toMatchObject({ state: 'discarded' })
+  expect(moves('reviewing')).toBe(0)
+})
+
 it('a branch that is discarded while it is looked at says so, not what was missing then', async () => {
   world.verdict = 'hold'
   const { id } = await start()

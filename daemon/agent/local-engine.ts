@@ -37,6 +37,7 @@ import { KeyLock } from '../lib/key-lock.ts'
 import { approveBranch, rejectBranch } from './approve.ts'
 import { commitBranch } from './commit.ts'
 import { discardBranch } from './discard.ts'
+import { Discards } from './discards.ts'
 import { editRequest } from './edit-request.ts'
 import type { EventStream } from './event-stream.ts'
 import { attachToAgent, execBeside, execInBranch } from './exec.ts'
@@ -44,6 +45,7 @@ import { findCommit } from './find-commit.ts'
 import { finishBranch, isWorthFinishing } from './finish.ts'
 import { type Finished, FinishedBranches } from './finished.ts'
 import { forkBranch } from './fork.ts'
+import { outcomeOf } from './outcome.ts'
 import { pickFromBranch } from './pick.ts'
 import type { Ports } from './ports.ts'
 import { BranchReader } from './read.ts'
@@ -60,6 +62,7 @@ interface Shared {
   stream: EventStream
   running: RunningAgents
   finished: FinishedBranches
+  discards: Discards
   locks: KeyLock<string>
   release: () => Promise<void>
   /** Agents that end now were ended: what they leave is for a person to look at. */
@@ -92,6 +95,7 @@ export class LocalEngine implements Engine {
       release,
       running: new RunningAgents(),
       finished: new FinishedBranches(),
+      discards: new Discards(),
       locks: new KeyLock<string>(),
       ending: false,
     }
@@ -166,12 +170,14 @@ export class LocalEngine implements Engine {
   }
 
   async finish(id: string): Promise<Outcome> {
-    const { finished, running } = this.#shared
+    const { discards, finished, running } = this.#shared
     const record = await this.#recordOrGone(id)
     if (!('requester' in record)) return record.outcome
     return finished.once(record, async (last) => {
       // Not behind the lock: while an agent runs, every other verb must be answered at once.
       await running.ended(record.id)
+      const discarded = await discards.of(record.id)
+      if (discarded !== null) return outcomeOf(discarded)
       const outcome = await this.#on(record.id, () => finishBranch(this.#ports, running, record.id)).catch(
         async (error: unknown) => {
           // Somebody else finished it since its record was read, and nothing was left of it.
@@ -252,7 +258,8 @@ export class LocalEngine implements Engine {
 
   async discard(id: string): Promise<BranchRecord> {
     // Not behind the lock of the branch: discarding is also the way out of a `finish` that waits for a long agent.
-    return discardBranch(this.#ports, this.#shared.running, await this.#ports.store.resolve(id))
+    const [branch, { discards, running }] = [await this.#ports.store.resolve(id), this.#shared]
+    return discards.run(branch, () => discardBranch(this.#ports, running, branch))
   }
 
   async revert(text: string): Promise<Outcome> {

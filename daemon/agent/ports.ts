@@ -326,3 +326,12 @@ export interface Ports {
   /** Applies retention to trash, reverse changesets and terminal records. */
   collect(): Promise<CollectResult>
 }
+
+/** What of the ports only looks. */
+export interface ReadingPorts {
+  store: Pick<Ports['store'], 'list' | 'read' | 'resolve'>
+  differ: Pick<Ports['differ'], 'diff' | 'content' | 'select' | 'withRequests'>
+  outbox: Pick<Ports['outbox'], 'pending' | 'view'>
+  outputs: Pick<Ports['outputs'], 'read'>
+  denials: Ports['denials']
+}

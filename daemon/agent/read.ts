@@ -9,20 +9,11 @@ import type {
   QueuedView,
   Selection,
 } from '../contract/engine.ts'
-import type { Ports } from './ports.ts'
+import type { ReadingPorts } from './ports.ts'
 import { changesetOf } from './review.ts'
 
 /** Of one answer, so that a caller cannot ask the daemon for everything at once. */
 const MOST_OUTPUT_BYTES = 1 << 20
-
-/** What of the ports only looks. */
-export interface ReadingPorts {
-  store: Pick<Ports['store'], 'list' | 'read' | 'resolve'>
-  differ: Pick<Ports['differ'], 'diff' | 'content' | 'select' | 'withRequests'>
-  outbox: Pick<Ports['outbox'], 'pending' | 'view'>
-  outputs: Pick<Ports['outputs'], 'read'>
-  denials: Ports['denials']
-}
 
 /** What can be asked without changing anything. Nothing here takes a lock, sweeps or recovers: the store may be another's. */
 export class BranchReader implements EngineReader {

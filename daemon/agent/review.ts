@@ -4,8 +4,7 @@ import type { Outcome } from '../contract/engine.ts'
 import type { Finding, Verdict } from '../contract/verdict.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { isEmpty, outcomeOf } from './outcome.ts'
-import type { Ports } from './ports.ts'
-import type { ReadingPorts } from './read.ts'
+import type { Ports, ReadingPorts } from './ports.ts'
 
 export interface Reviewed {
   record: BranchRecord

@@ -6,6 +6,7 @@ import type { ContentPair, Selection } from '../contract/engine.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import { startWorker } from '../lib/lean-heap.ts'
 import type { TellProgress } from '../lib/progress.ts'
 import { withRequests } from './changeset.ts'
 import type { DiffJob, DiffMessage } from './diff-job.ts'
@@ -47,8 +48,7 @@ export class LayerDiffer {
       ...options,
     })
     if (this.#sameThread || isUntouched(record, job)) return onThisThread(job, gathered)
-    const { Worker } = process.getBuiltinModule('node:worker_threads')
-    const worker = new Worker(workerPath('diff'), {
+    const worker = startWorker(workerPath('diff'), {
       workerData: job,
       // Encoded changes live outside the heap; without a limit a short-lived isolate rarely collects.
       resourceLimits: { maxYoungGenerationSizeMb: 8 },

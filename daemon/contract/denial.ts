@@ -1,5 +1,17 @@
 // pure
-import type { DenialLayer } from './events.ts'
+/** Who can refuse something to an agent. */
+export const DENIAL_LAYERS = [
+  'landlock',
+  'seccomp',
+  'lsm',
+  'nft',
+  'proxy',
+  'dns',
+  'quota',
+  'budget',
+  'policy',
+] as const
+export type DenialLayer = (typeof DENIAL_LAYERS)[number]
 
 /** Where an agent finds what it was refused. */
 export const DENIALS_PATH = '/run/puzzled/denials.jsonl'

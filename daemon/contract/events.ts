@@ -3,20 +3,6 @@ import type { DenialRow } from './denial.ts'
 import type { BranchState } from './states.ts'
 import type { VerdictKind } from './verdict.ts'
 
-/** Who can refuse something to an agent. */
-export const DENIAL_LAYERS = [
-  'landlock',
-  'seccomp',
-  'lsm',
-  'nft',
-  'proxy',
-  'dns',
-  'quota',
-  'budget',
-  'policy',
-] as const
-export type DenialLayer = (typeof DENIAL_LAYERS)[number]
-
 export type PuzzledEvent =
   | { kind: 'state'; branch: string; time: string; from: BranchState; to: BranchState; reason: string }
   | { kind: 'verdict'; branch: string; time: string; verdict: VerdictKind; digest: string }

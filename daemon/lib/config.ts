@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { errnoOf, PuzzledError } from './errors.ts'
+// pure
 
 export const CONFIG_PATH = '/etc/puzzled/puzzled.yaml'
 /** In the runtime directory. */
@@ -31,17 +30,3 @@ export const defaultConfig = (): Config => ({
   queues: { per_user: 4 * 1024 ** 3, all: 16 * 1024 ** 3 },
   metrics: { socket: true, loopback_port: null },
 })
-
-export async function readConfig(path: string): Promise<Config> {
-  let text: string
-  try {
-    // At once: it is small, and in a command this would be what starts the threads of the pool.
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT' && path === CONFIG_PATH) return defaultConfig()
-    throw new PuzzledError('config-invalid', `Cannot read "${path}"`, { cause: error })
-  }
-  // Parser and schema are loaded where there is something to read: most commands have no file.
-  const { parseConfig } = await import('./config-schema.ts')
-  return parseConfig(text, path)
-}

@@ -1,6 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { ERRORS, type ErrorCode } from '../contract/errors.ts'
 import { PuzzledError } from './errors.ts'
+import { startWorker } from './lean-heap.ts'
 
 /** An error on its way between threads, where classes are lost. */
 export interface ErrorText {
@@ -95,9 +96,7 @@ export class WorkerLink implements Link {
 
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
-    // Loaded by the first thread: a short command starts none.
-    const { Worker } = process.getBuiltinModule('node:worker_threads')
-    const worker = new Worker(this.#path, { workerData: this.#data })
+    const worker = startWorker(this.#path, { workerData: this.#data })
     worker.on('message', (message: FromWorker) => this.#receive(message))
     worker.on('error', (cause) => this.#fail(gone('A worker thread failed', cause)))
     worker.on('exit', () => {

@@ -1,6 +1,6 @@
 // pure
 
-import { DENIAL_LAYERS } from '../contract/events.ts'
+import { DENIAL_LAYERS } from '../contract/denial.ts'
 import { BUDGET_KINDS } from '../contract/profile.ts'
 import { BRANCH_STATES } from '../contract/states.ts'
 

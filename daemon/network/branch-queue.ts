@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import type { DenialLayer, PuzzledEvent } from '../contract/events.ts'
+import type { DenialLayer } from '../contract/denial.ts'
+import type { PuzzledEvent } from '../contract/events.ts'
 import type { NetworkProfile } from '../contract/profile.ts'
 import type { Credential } from './credentials.ts'
 import { LIMITS, type NetworkLimits } from './limits.ts'

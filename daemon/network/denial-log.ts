@@ -1,4 +1,5 @@
-import type { DenialLayer, PuzzledEvent } from '../contract/events.ts'
+import type { DenialLayer } from '../contract/denial.ts'
+import type { PuzzledEvent } from '../contract/events.ts'
 
 export interface BlockedRow {
   readonly layer: DenialLayer

@@ -1,5 +1,5 @@
 // pure
-import type { ContentFinding } from './content-scan.ts'
+import type { ContentFinding } from './content-finding.ts'
 
 /** Formats that are dense by nature: images, archives, fonts, media, git objects (zlib) and packs. */
 const DENSE_FORMATS = [

@@ -1,5 +1,5 @@
 // pure
-import type { ContentFinding } from './content-scan.ts'
+import type { ContentFinding } from './content-finding.ts'
 
 /**
  * Keys of a repository's configuration that cannot name a program or move the repository. Everything else is a

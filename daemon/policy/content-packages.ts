@@ -1,5 +1,5 @@
 // pure
-import type { ContentFinding } from './content-scan.ts'
+import type { ContentFinding } from './content-finding.ts'
 
 /** Scripts that package managers run without being asked. */
 const LIFECYCLE = new Set([

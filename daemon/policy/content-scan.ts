@@ -1,15 +1,11 @@
 // pure
 import { encodePath } from '../contract/bytes.ts'
 import { findEncoded, isDense } from './content-entropy.ts'
+import type { ContentFinding } from './content-finding.ts'
 import { scanGitAttributes, scanGitConfig } from './content-git.ts'
 import { scanLockfile, scanManifest } from './content-packages.ts'
 import { scanSecrets, scanText } from './content-text.ts'
 import { fold } from './fold.ts'
-
-export interface ContentFinding {
-  rule: string
-  message: string
-}
 
 /** What was learned about one file's new content. */
 export interface ContentScan {

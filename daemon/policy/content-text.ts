@@ -1,6 +1,6 @@
 // pure
 import { lineOf } from './content-entropy.ts'
-import type { ContentFinding } from './content-scan.ts'
+import type { ContentFinding } from './content-finding.ts'
 
 /** Every pattern is linear: no nested repetition, because the agent writes what they run over. */
 const SECRETS: readonly [rule: string, what: string, pattern: RegExp][] = [

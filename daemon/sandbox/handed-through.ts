@@ -4,7 +4,9 @@ import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { duplicate, pipe } from '../kernel/pipe.ts'
 import { PuzzledError } from '../lib/errors.ts'
-import type { OutputObserver } from './stdio.ts'
+
+/** Is told of what an agent writes, as it passes; must not wait. */
+export type OutputObserver = (stream: 'stdout' | 'stderr', bytes: Buffer) => void
 
 /**
  * A caller's descriptors for an agent. Whoever holds an open file of the host can change its mode, times, attributes and

@@ -8,11 +8,12 @@ import { initExecutable } from '../kernel/init-program.ts'
 import { pipe } from '../kernel/pipe.ts'
 import type { UndoStack } from '../lib/undo.ts'
 import { adoptFrom, type ExecGate } from './exec-gate.ts'
+import type { OutputObserver } from './handed-through.ts'
 import { HeldProcess } from './held-process.ts'
 import { watchInit } from './init-status.ts'
 import { type LockDescriptors, opsOf, type SpawnPlan } from './spawn-plan.ts'
 import { commandError, startError } from './start-error.ts'
-import { type OutputObserver, openStdio, type StdioRequest } from './stdio.ts'
+import { openStdio, type StdioRequest } from './stdio.ts'
 
 export interface ProcessRequest {
   readonly stdio: StdioRequest

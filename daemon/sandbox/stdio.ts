@@ -5,7 +5,7 @@ import { ReadStream } from 'node:tty'
 import { pipe } from '../kernel/pipe.ts'
 import { openTerminal, resizeTerminal } from '../kernel/pty.ts'
 import { errnoOf } from '../lib/errors.ts'
-import { handThrough } from './handed-through.ts'
+import { handThrough, type OutputObserver } from './handed-through.ts'
 
 /** How an agent's descriptors 0 to 2 are made; the contract's `SessionStdio`. */
 export type StdioRequest =
@@ -17,9 +17,6 @@ export type StdioRequest =
     }
   | { readonly kind: 'inherit'; readonly fds: readonly [number, number, number] }
   | { readonly kind: 'pipes' }
-
-/** Is told of what an agent writes, as it passes; must not wait. */
-export type OutputObserver = (stream: 'stdout' | 'stderr', bytes: Buffer) => void
 
 /** The daemon's ends. */
 export interface StdioStreams {

@@ -7,7 +7,8 @@ export const run: VerbRun = async (context, [record = ''], options) => {
   const { openAudit } = await import('../../../daemon/inspect-audit.ts')
   const size = textOption(options, 'size')
   const upTo = size === null ? undefined : numberOf(size)
-  await context.print(jsonText(await openAudit(context.stateDir).prove(numberOf(record), upTo)))
+  const audit = await openAudit(context.stateDir)
+  await context.print(jsonText(await audit.prove(numberOf(record), upTo)))
   return 0
 }
 

@@ -4,7 +4,8 @@ import type { VerbRun } from '../../verb.ts'
 
 export const run: VerbRun = async (context, [branch = '']) => {
   const { openAudit } = await import('../../../daemon/inspect-audit.ts')
-  for await (const record of openAudit(context.stateDir).trace(branch)) {
+  const audit = await openAudit(context.stateDir)
+  for await (const record of audit.trace(branch)) {
     const { seq, time, kind, facts } = record
     const line = `${seq} ${context.paint.dim(time)} ${context.paint.bold(kind)} ${visibleLine(JSON.stringify(facts))}\n`
     await context.print(context.json ? jsonText(record) : line)

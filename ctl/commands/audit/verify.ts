@@ -4,7 +4,7 @@ import { textOption, type VerbRun } from '../../verb.ts'
 
 export const run: VerbRun = async (context, _args, options) => {
   const { openAudit } = await import('../../../daemon/inspect-audit.ts')
-  const report = await openAudit(context.stateDir).verify(textOption(options, 'key'))
+  const report = await (await openAudit(context.stateDir)).verify(textOption(options, 'key'))
   const { bad, records, heads, signed, root } = report
   // The head itself is the record that it does not sign.
   const later = records - signed - 1
