@@ -37,13 +37,12 @@ const busyText = ({ load, cpus }: Machine): string =>
     ? ' (**busy with other work**: every time is longer than it would be, and a ratio to a peer that waits less is larger)'
     : ''
 
-/** What another machine measured of an area that this one cannot. */
+/** What the emulated machine measured of an area that this one cannot. */
 function textFrom(elsewhere: BenchReport | null, name: string): string[] {
   const area = elsewhere?.areas[name]
   if (elsewhere === null || area === undefined || area.missing !== null) return []
   const { cpus, cpu, kernel, node } = elsewhere.machine
-  const emulated = /QEMU|TCG/i.test(cpu) ? ', **emulated** in software: only the ratios mean anything' : ''
-  const head = `Measured on another machine on ${elsewhere.at.slice(0, 10)} (${cpus} × ${cpu}, Linux ${kernel}, Node ${node}${emulated}):`
+  const head = `Measured on ${elsewhere.at.slice(0, 10)} in the machine of \`npm run test:vm\`, which is **emulated in software**: only the ratios mean anything (${cpus} × ${cpu}, Linux ${kernel}, Node ${node}):`
   return [head, ...areaText(name, area).slice(1)]
 }
 
