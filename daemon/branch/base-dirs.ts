@@ -1,6 +1,16 @@
 import { encodePath } from '../contract/bytes.ts'
-import { type Dir, type Disk, NO_NAME } from '../lib/disk.ts'
+import { type Dir, type Disk, type DiskStat, NO_NAME } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
+
+/** A directory that is held. What it is and on which mount cannot change while it is open; everything else can. */
+export interface BaseDir {
+  dir: Dir
+  ino: number
+  dev: number
+  mount: number
+  /** As it was when it was opened. */
+  mode: DiskStat['mode']
+}
 
 /**
  * Open directories of the bases. They are opened once, beneath their base and through no symlink, and held: whoever
@@ -9,8 +19,10 @@ import { PuzzledError } from '../lib/errors.ts'
 export class BaseDirs {
   readonly #disk: Disk
   readonly #roots: readonly Dir[]
-  readonly #open = new Map<string, { dir: Dir; ino: number }>()
+  readonly #open = new Map<string, BaseDir>()
   readonly #limit: number
+  /** The one that was asked for last: changes come directory by directory. */
+  #last: { base: number; path: Buffer; entry: BaseDir } | undefined
 
   constructor(disk: Disk, roots: readonly Dir[], limit = 512) {
     this.#disk = disk
@@ -25,18 +37,35 @@ export class BaseDirs {
   }
 
   /** With `ino`, a directory that is another one than expected is refused. */
-  open(base: number, path: Uint8Array, ino?: number): { dir: Dir; ino: number } {
-    const key = `${base}:${Buffer.from(path).toString('latin1')}`
-    let entry = this.#open.get(key)
-    if (entry === undefined) {
-      const dir = this.#disk.openDir(this.root(base), path)
-      entry = { dir, ino: this.#disk.stat(dir, NO_NAME)?.ino ?? 0 }
-      this.#evict()
-    } else this.#open.delete(key)
-    this.#open.set(key, entry)
+  open(base: number, path: Uint8Array, ino?: number): BaseDir {
+    const last = this.#last
+    const entry = last?.base === base && last.path.equals(path) ? last.entry : this.#find(base, path)
     if (ino !== undefined && ino !== entry.ino)
       throw new PuzzledError('conflict', `"${encodePath(path).path}" is another directory now`)
     return entry
+  }
+
+  #find(base: number, path: Uint8Array): BaseDir {
+    const key = `${base}:${Buffer.from(path).toString('latin1')}`
+    let entry = this.#open.get(key)
+    if (entry === undefined) {
+      entry = this.#hold(this.#disk.openDir(this.root(base), path))
+      this.#evict()
+    } else this.#open.delete(key)
+    this.#open.set(key, entry)
+    this.#last = { base, path: Buffer.from(path), entry }
+    return entry
+  }
+
+  #hold(dir: Dir): BaseDir {
+    const stat = this.#disk.stat(dir, NO_NAME)
+    return {
+      dir,
+      ino: stat?.ino ?? 0,
+      dev: stat?.dev ?? 0,
+      mount: this.#disk.mountOf(dir),
+      mode: stat?.mode ?? 0,
+    }
   }
 
   /** Whether the name still leads to the directory that was opened. */
@@ -50,6 +79,7 @@ export class BaseDirs {
   }
 
   close(): void {
+    this.#last = undefined
     for (const { dir } of this.#open.values()) this.#disk.close(dir)
     this.#open.clear()
     for (const root of this.#roots) this.#disk.close(root)
@@ -59,6 +89,7 @@ export class BaseDirs {
     if (this.#open.size < this.#limit) return
     const oldest = this.#open.entries().next().value
     if (oldest === undefined) return
+    this.#last = undefined
     this.#open.delete(oldest[0])
     this.#disk.close(oldest[1].dir)
   }

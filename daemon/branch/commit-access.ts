@@ -2,7 +2,7 @@ import { encodePath } from '../contract/bytes.ts'
 import type { Change } from '../contract/changeset.ts'
 import { type DiskStat, NO_NAME } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
-import type { BaseDirs } from './base-dirs.ts'
+import type { BaseDir, BaseDirs } from './base-dirs.ts'
 import type { CommitContext, CommitJob } from './commit-context.ts'
 import type { CommitPlan } from './commit-plan.ts'
 import { splitPath } from './journal/format.ts'
@@ -30,6 +30,7 @@ class Checker {
   /** Answers about directories: there are few of them, and each is asked for thousands of entries. */
   readonly #reached = new Map<string, string | null>()
   readonly #entries = new Map<string, string | null>()
+  #parent: { at: BaseDir; stat: DiskStat | null } | undefined
 
   constructor(context: CommitContext, job: CommitJob, dirs: BaseDirs) {
     this.#context = context
@@ -41,7 +42,7 @@ class Checker {
   check(change: Change, root: Change | null): void {
     const { parent } = splitPath(change.path)
     const at = root === null ? this.#dirs.open(change.base, parent) : null
-    const stat = at === null ? null : this.#context.disk.stat(at.dir, NO_NAME)
+    const stat = at === null ? null : this.#statOf(at)
     const group = root === null ? inheritedGroup(stat) : (root.new?.gid ?? null)
     const demand = demandOf(change, this.#job.requester, root !== null, group)
     if (at === null || stat === null) {
@@ -54,6 +55,12 @@ class Checker {
     if (first === null) return
     const second = demand.or === null ? first : this.#all(change, demand.or, at.dir, stat)
     this.#refuseIf(change, second === null ? null : first)
+  }
+
+  /** Fresh for each directory of this check; changes come directory by directory. */
+  #statOf(at: BaseDir): DiskStat | null {
+    if (this.#parent?.at !== at) this.#parent = { at, stat: this.#context.disk.stat(at.dir, NO_NAME) }
+    return this.#parent.stat
   }
 
   #refuseIf(change: Change, problem: string | null): void {

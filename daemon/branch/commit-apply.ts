@@ -3,6 +3,7 @@ import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import type { BaseDirs } from './base-dirs.ts'
 import { isTime, type Witness } from './commit-witness.ts'
+import { OPEN_FOR_WRITING } from './conflict.ts'
 import { fromMetaText, type MetaText, type Operation, pathOf, splitPath } from './journal/format.ts'
 
 /** What the operations of one journal work on: open bases and the commit's own directory in each area. */
@@ -166,9 +167,11 @@ function unchanged(
       ? witness.left(area, operation)
       : taken.size === old.size && String(taken.mtimeNs) === old.mtime)
   if (!same) throw moved(at)
+  // Nobody can open it by its path any more: who has it open now can go on writing, and nobody else begins to.
+  if (taken.kind === 'file' && disk.hasWriter(area, nameOf(slot))) throw moved(at, OPEN_FOR_WRITING)
 }
 
-const moved = (at: Place): PuzzledError =>
-  new PuzzledError('conflict', `"${at.shown}" was changed by somebody else during the commit`, {
-    data: { conflicts: [{ path: at.shown, message: 'it was changed during the commit' }] },
+const moved = (at: Place, message = 'it was changed by somebody else during the commit'): PuzzledError =>
+  new PuzzledError('conflict', `"${at.shown}": ${message}`, {
+    data: { conflicts: [{ path: at.shown, message }] },
   })

@@ -12,6 +12,8 @@ export class LayerSources implements Sources {
   readonly #disk: Disk
   /** Per base, the upper directories from the top down. */
   readonly #layers: readonly (readonly Dir[])[]
+  /** The directory of the last file in each layer: changes come directory by directory. */
+  #last: { base: number; parent: Buffer; dirs: (Dir | 'absent' | 'masked' | undefined)[] } | undefined
 
   constructor(disk: Disk, layers: readonly (readonly string[])[]) {
     this.#disk = disk
@@ -20,20 +22,38 @@ export class LayerSources implements Sources {
 
   find(change: Change, _state: NodeState): SourceFile | null {
     const { parent, name } = splitPath(change.path)
-    for (const layer of this.#layers[change.base] ?? []) {
-      const dir = tryOpen(this.#disk, layer, parent)
+    for (const layer of (this.#layers[change.base] ?? []).keys()) {
+      const dir = this.#open(change.base, layer, parent)
       if (dir === 'masked') return null
       if (dir === 'absent') continue
       const kind = this.#disk.stat(dir, name)?.kind
-      if (kind === 'file') return { dir, name, release: () => this.#disk.close(dir) }
-      this.#disk.close(dir)
+      if (kind === 'file') return { dir, name, release: () => undefined }
       // A whiteout or another type hides what lies below.
       if (kind !== undefined) return null
     }
     return null
   }
 
+  #open(base: number, layer: number, parent: Buffer): Dir | 'absent' | 'masked' {
+    let last = this.#last
+    if (last === undefined || last.base !== base || !last.parent.equals(parent)) {
+      this.#forget()
+      last = { base, parent, dirs: [] }
+      this.#last = last
+    }
+    const dir = last.dirs[layer] ?? tryOpen(this.#disk, this.#layers[base]?.[layer] ?? -1, parent)
+    last.dirs[layer] = dir
+    return dir
+  }
+
+  #forget(): void {
+    const dirs = this.#last?.dirs ?? []
+    this.#last = undefined
+    for (const dir of dirs) if (typeof dir === 'number') this.#disk.close(dir)
+  }
+
   close(): void {
+    this.#forget()
     for (const dir of this.#layers.flat()) this.#disk.close(dir)
   }
 }

@@ -29,16 +29,22 @@ export class Stager {
   stage(area: Dir, operation: PlannedOperation): number {
     const slot = nameOf(operation.slot)
     let open: { path: Buffer; dir: Dir } | undefined
+    let ino: number | undefined
     const dirOf = (path: Buffer): Dir => {
+      if (path.length === 0) return area
       if (open?.path.equals(path)) return open.dir
       if (open !== undefined) this.#disk.close(open.dir)
-      open = { path, dir: this.#disk.openDir(area, path) }
-      return open.dir
+      // A number that is closed belongs to somebody else: forgotten before anything here can throw.
+      open = undefined
+      const dir = this.#disk.openDir(area, path)
+      open = { path, dir }
+      return dir
     }
     try {
       for (const node of operation.tree) {
         const at = splitPath(stagedPath(slot, node.below))
-        this.#build(area, dirOf(at.parent), at.name, node, stagedPath(slot, node.below))
+        const made = this.#build(area, dirOf(at.parent), at.name, node, stagedPath(slot, node.below))
+        if (node.below.length === 0) ino = made
         this.#built()
       }
       // Children first: filling a directory changes its times, and its own mode may forbid it.
@@ -51,20 +57,22 @@ export class Stager {
       if (open !== undefined) this.#disk.close(open.dir)
     }
     failpoint('commit.staged-one')
-    const root = this.#disk.stat(area, slot)
-    if (root === null) throw new PuzzledError('internal', `Nothing was staged as "${operation.slot}"`)
-    return root.ino
+    const root = ino ?? this.#disk.stat(area, slot)?.ino
+    if (root === undefined) throw new PuzzledError('internal', `Nothing was staged as "${operation.slot}"`)
+    return root
   }
 
-  #build(area: Dir, dir: Dir, name: Buffer, node: StageNode, path: Buffer): void {
+  /** Returns the inode where making the node has told it. */
+  #build(area: Dir, dir: Dir, name: Buffer, node: StageNode, path: Buffer): number | undefined {
     const { change, state } = node
     if (state.type === 'dir') {
       this.#disk.makeDir(dir, name, 0o700)
-      return
+      return undefined
     }
     if (state.type === 'symlink') this.#disk.makeLink(dir, name, state.link ?? new Uint8Array(0))
-    else if (!this.#linked(area, dir, name, change, path)) this.#copy(dir, name, change, state)
+    else if (!this.#linked(area, dir, name, change, path)) return this.#copy(dir, name, change, state)
     this.#disk.setMeta(dir, name, state)
+    return undefined
   }
 
   #linked(area: Dir, dir: Dir, name: Buffer, change: Change, path: Buffer): boolean {
@@ -85,8 +93,8 @@ export class Stager {
     return true
   }
 
-  #copy(dir: Dir, name: Buffer, change: Change, state: NodeState): void {
-    copyContent(this.#disk, change, state, { sources: this.#sources, dir, name })
+  #copy(dir: Dir, name: Buffer, change: Change, state: NodeState): number {
+    return copyContent(this.#disk, change, state, { sources: this.#sources, dir, name, meta: state }).ino
   }
 }
 

@@ -1,11 +1,11 @@
 import { encodePath } from '../contract/bytes.ts'
 import type { Change, NodeState } from '../contract/changeset.ts'
-import { type DiskStat, NO_NAME } from '../lib/disk.ts'
+import type { DiskStat } from '../lib/disk.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
 import type { BaseDirs } from './base-dirs.ts'
 import type { CommitContext, CommitJob } from './commit-context.ts'
 import type { CommitPlan, PlannedOperation } from './commit-plan.ts'
-import { conflictError, conflictOf, type Found } from './conflict.ts'
+import { conflictError, conflictOf, type Found, OPEN_FOR_WRITING } from './conflict.ts'
 import { splitPath } from './journal/format.ts'
 import { landingKey } from './own-landings.ts'
 
@@ -23,19 +23,47 @@ interface Collision {
 
 /**
  * Compares the base with what the reviewer saw, under the base lock. Every collision is collected, so that a person
- * hears of all of them at once.
+ * hears of all of them at once. The first look also asks who has the files open that leave; the last word on that has
+ * the apply step, when nobody can open them any more.
  */
-export function survey(context: CommitContext, job: CommitJob, plan: CommitPlan, dirs: BaseDirs): Surveyed[] {
+export function survey(
+  context: CommitContext,
+  job: CommitJob,
+  plan: CommitPlan,
+  dirs: BaseDirs,
+  look: 'first' | 'last',
+): Surveyed[] {
   const collisions: Collision[] = []
   const surveyed: Surveyed[] = []
+  const askWriters = (change: Change, target: DiskStat | null): void => {
+    if (look === 'first' && target?.kind === 'file') refuseWriter(context, dirs, change, collisions)
+  }
   for (const operation of plan.operations) {
     const found = lookUp(context, job, dirs, operation, collisions)
-    if (found !== null) surveyed.push({ operation, ...found })
+    if (found === null) continue
+    surveyed.push({ operation, ...found })
+    if (leaves(operation.kind, operation.change)) askWriters(operation.change, found.target)
   }
-  for (const change of plan.folded) compare(context, job, dirs, change, collisions)
+  for (const change of plan.folded)
+    askWriters(change, compare(context, job, dirs, change, collisions)?.target ?? null)
   strangers(context, dirs, plan, collisions)
   if (collisions.length > 0) throw conflictError(collisions)
   return surveyed
+}
+
+function refuseWriter(
+  { disk }: CommitContext,
+  dirs: BaseDirs,
+  change: Change,
+  collisions: Collision[],
+): void {
+  const { parent, name } = splitPath(change.path)
+  try {
+    if (disk.hasWriter(dirs.open(change.base, parent).dir, name))
+      collisions.push({ path: change.path, message: OPEN_FOR_WRITING })
+  } catch (error) {
+    collisions.push({ path: change.path, message: unreachableBecause(error) })
+  }
 }
 
 function lookUp(
@@ -50,7 +78,9 @@ function lookUp(
   const { parent, name } = splitPath(operation.path)
   try {
     const at = dirs.open(operation.base, parent)
-    return { parent: at.ino, target: context.disk.stat(at.dir, name) }
+    const target = context.disk.stat(at.dir, name)
+    refuseSealed(operation.path, target)
+    return { parent: at.ino, target }
   } catch (error) {
     collisions.push({ path: operation.path, message: unreachableBecause(error) })
     return null
@@ -67,8 +97,9 @@ function compare(
   const { parent, name } = splitPath(change.path)
   try {
     const at = dirs.open(change.base, parent)
-    onExpectedMount(context, job, change, at.dir)
+    onExpectedMount(job, change, at.dev)
     const target = context.disk.stat(at.dir, name)
+    refuseSealed(change.path, target)
     const since = context.landings?.get(landingKey(change.base, change.path)) ?? job.forkedAtNs
     const message = conflictOf(change, lookCloser(context, at.dir, name, change, target), since)
     if (message !== null) collisions.push({ path: change.path, message })
@@ -78,6 +109,17 @@ function compare(
     collisions.push({ path: change.path, message: unreachableBecause(error) })
     return null
   }
+}
+
+/** The kernel refuses it, to root as well, and a directory could not be brought back once something was put into it. */
+function refuseSealed(path: Uint8Array, target: DiskStat | null): void {
+  if (target === null || target.sealed === null) return
+  const shown = encodePath(path).path || '.'
+  const [what, flag] = target.sealed === 'immutable' ? ['immutable', 'i'] : ['append-only', 'a']
+  throw new PuzzledError('not-writable', `Cannot commit "${shown}": it is ${what} in the base`, {
+    hint: `Nothing was changed. Take the flag away with chattr -${flag}, or drop the path.`,
+    data: { ...encodePath(path) },
+  })
 }
 
 /** Content is read only where no identity was recorded (a revert): there the state itself is compared. */
@@ -98,9 +140,9 @@ function lookCloser(
 }
 
 /** Mounts below a base are bases of their own: whatever else is mounted there came after the fork. */
-function onExpectedMount({ disk }: CommitContext, job: CommitJob, change: Change, dir: number): void {
+function onExpectedMount(job: CommitJob, change: Change, dev: number): void {
   const base = job.bases[change.base]
-  if (base === undefined || disk.stat(dir, NO_NAME)?.dev === base.dev) return
+  if (base === undefined || dev === base.dev) return
   const path = `${base.path}/${encodePath(change.path).path}`
   throw new PuzzledError(
     'base-invalid',
@@ -131,8 +173,8 @@ function strangers({ disk }: CommitContext, dirs: BaseDirs, plan: CommitPlan, co
     if (change?.old?.type !== 'dir' || change.new?.type === 'dir') continue
     const names = known.get(keyOf(change, change.path))
     try {
-      const { dir } = dirs.open(change.base, change.path)
-      if (disk.mountOf(dir) !== disk.mountOf(dirs.root(change.base)))
+      const { dir, mount } = dirs.open(change.base, change.path)
+      if (mount !== disk.mountOf(dirs.root(change.base)))
         collisions.push({ path: change.path, message: 'something is mounted on it' })
       for (const name of disk.list(dir))
         if (!names?.has(name.toString('latin1')))

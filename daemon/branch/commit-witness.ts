@@ -44,6 +44,8 @@ export class Witness {
     const stat = this.#disk.stat(dir, name)
     const change = this.#changeAt(base, path)
     if (stat === null || change === undefined || !isNode(stat, change, side)) return false
+    // Whoever can still write to what leaves would lose it.
+    if (side === 'old' && stat.kind === 'file' && this.#disk.hasWriter(dir, name)) return false
     return stat.kind !== 'dir' || this.#sameBelow(dir, name, base, path, side)
   }
 

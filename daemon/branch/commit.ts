@@ -9,7 +9,7 @@ import { asCommitError, finish } from './commit-finish.ts'
 import { type CommitPlan, PlanError, planCommit } from './commit-plan.ts'
 import { beginOf, recordOf } from './commit-record.ts'
 import { Stager } from './commit-stage.ts'
-import { survey } from './commit-survey.ts'
+import { type Surveyed, survey } from './commit-survey.ts'
 import { Witness } from './commit-witness.ts'
 import { writeChanges } from './journal/changes.ts'
 import { type Area, type Operation, splitPath, textOf } from './journal/format.ts'
@@ -33,8 +33,8 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
   const journal = disk.openRoot(context.journal)
   let ground: Ground | undefined
   try {
-    const plan = makePlan(context, job, bases)
-    survey(context, job, plan, bases)
+    const plan = makePlan(job, bases)
+    const surveyed = survey(context, job, plan, bases, 'first')
     context.recheck?.()
     requireWritable(context, job, plan, bases)
     let written: { operations: Operation[]; end: JournalEnd }
@@ -47,11 +47,11 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
         areas: openAreas(disk, journal, areas.list, job.commit, 'create'),
         witness: new Witness(disk, () => job.changes),
       }
-      written = stageAndRecord(context, job, plan, areas, ground, journal)
+      written = stageAndRecord(context, job, { plan, surveyed, areas }, ground, journal)
       await hooks.beforeIntent(job.commit)
       failpoint('commit.before-intent')
       // J1: the last look at the base, as late as it can be.
-      survey(context, job, plan, bases)
+      survey(context, job, plan, bases, 'last')
       publishIntent(disk, journal, job.commit)
       await hooks.afterIntent(job.commit)
     } catch (error) {
@@ -136,13 +136,13 @@ function openBase(disk: CommitContext['disk'], path: string): number {
   }
 }
 
-function makePlan({ disk }: CommitContext, job: CommitJob, bases: BaseDirs): CommitPlan {
+function makePlan(job: CommitJob, bases: BaseDirs): CommitPlan {
   try {
     return planCommit(job.changes, {
       allowSetuid: job.allowSetuid,
       inheritsGroup: (base, path) => {
         try {
-          return ((disk.stat(bases.open(base, path).dir, NO_NAME)?.mode ?? 0) & 0o2000) !== 0
+          return (bases.open(base, path).mode & 0o2000) !== 0
         } catch (error) {
           // A parent that is gone is a conflict, which the survey reports with its path.
           if (errnoOf(error) === undefined) throw error
@@ -164,22 +164,16 @@ interface Areas {
 }
 
 /** One private directory per mount that entries are renamed on; two mounts of one filesystem need two. */
-function areasOf(
-  { disk, findArea }: CommitContext,
-  job: CommitJob,
-  plan: CommitPlan,
-  bases: BaseDirs,
-): Areas {
+function areasOf({ findArea }: CommitContext, job: CommitJob, plan: CommitPlan, bases: BaseDirs): Areas {
   const areas: Areas = { list: [], byMount: new Map() }
   for (const operation of plan.operations) {
     if (operation.kind === 'adjust') continue
-    const { dir } = bases.open(operation.base, splitPath(operation.path).parent)
-    const mount = disk.mountOf(dir)
+    const { dir, dev, mount } = bases.open(operation.base, splitPath(operation.path).parent)
     if (areas.byMount.has(mount)) continue
     areas.byMount.set(mount, areas.list.length)
     const path = findArea(dir, job.bases[operation.base]?.path ?? '')
     refuseInside(job, path)
-    areas.list.push({ path, dev: disk.stat(dir, NO_NAME)?.dev ?? 0 })
+    areas.list.push({ path, dev })
   }
   return areas
 }
@@ -199,8 +193,7 @@ function refuseInside(job: CommitJob, area: string): void {
 function stageAndRecord(
   context: CommitContext,
   job: CommitJob,
-  plan: CommitPlan,
-  areas: Areas,
+  { plan, surveyed, areas }: { plan: CommitPlan; surveyed: readonly Surveyed[]; areas: Areas },
   ground: Ground,
   journal: Dir,
 ): { operations: Operation[]; end: JournalEnd } {
@@ -209,10 +202,16 @@ function stageAndRecord(
   let done = 0
   const stager = new Stager(disk, context.sources, () => context.tell?.(++done, total))
   const operations: Operation[] = []
-  for (const found of survey(context, job, plan, ground.dirs)) {
+  for (const found of surveyed) {
     const { operation } = found
-    const { dir } = ground.dirs.open(operation.base, splitPath(operation.path).parent)
-    const area = operation.kind === 'adjust' ? 0 : (areas.byMount.get(disk.mountOf(dir)) ?? 0)
+    const { parent, name } = splitPath(operation.path)
+    const { dir, mount } = ground.dirs.open(operation.base, parent, found.parent)
+    if (operation.kind === 'adjust') {
+      // Looked at again: what it is now is what an undo brings back.
+      operations.push(recordOf(disk, { ...found, target: disk.stat(dir, name) }, dir, 0, 0))
+      continue
+    }
+    const area = areas.byMount.get(mount) ?? 0
     const into = ground.areas[area]
     const ino = operation.tree.length > 0 && into !== undefined ? stager.stage(into, operation) : 0
     operations.push(recordOf(disk, found, dir, area, ino))

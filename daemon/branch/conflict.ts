@@ -81,6 +81,9 @@ export const sameXattrs = (a: readonly DiskXattr[], b: readonly DiskXattr[]): bo
   a.length === b.length &&
   a.every((entry, index) => entry.name === b[index]?.name && sameBytes(entry.value, b[index]?.value))
 
+/** What is written by a descriptor goes with the inode, out of sight: the writer would lose it. */
+export const OPEN_FOR_WRITING = 'another program has it open for writing'
+
 /** The most that a person wants to read; the number of the rest is in the message. */
 export const MAX_CONFLICTS = 200
 

@@ -1,6 +1,6 @@
 import { encodePath } from '../contract/bytes.ts'
 import type { Change, NodeState } from '../contract/changeset.ts'
-import type { Dir, Disk } from '../lib/disk.ts'
+import type { Copied, Dir, Disk, DiskMeta } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import type { Sources } from './commit-context.ts'
 
@@ -9,6 +9,8 @@ export interface ContentCopy {
   sources: Sources
   dir: Dir
   name: Uint8Array
+  /** What the copy gets at once; without it the copy is private. */
+  meta?: DiskMeta
 }
 
 /** Copies the new content of a file. What is copied is what was reviewed: its digest is taken on the way. */
@@ -16,13 +18,14 @@ export function copyContent(
   disk: Disk,
   change: Change,
   state: NodeState,
-  { sources, dir, name }: ContentCopy,
-): void {
+  { sources, dir, name, meta }: ContentCopy,
+): Copied {
   const source = sources.find(change, state)
   if (source === null) throw changed(change, 'its content is gone from the layers')
   try {
-    const sha256 = disk.copyFile(source.dir, source.name, dir, name)
-    if (sha256 !== state.sha256) throw changed(change, 'its content is another one now')
+    const copied = disk.copyFile(source.dir, source.name, dir, name, meta)
+    if (copied.sha256 !== state.sha256) throw changed(change, 'its content is another one now')
+    return copied
   } finally {
     source.release()
   }

@@ -42,6 +42,17 @@ const sameIdentity = (a: BaseIdentity | undefined, b: BaseIdentity): boolean =>
   a.mtimeNs === b.mtimeNs &&
   a.ctimeNs === b.ctimeNs
 
+/**
+ * The old side of a file as it was reviewed, where the base's inode has not changed since: no content, owner, mode or
+ * attribute of a file changes without its ctime, which nobody can set.
+ */
+function promisedFile(promised: Change | undefined, stat: Stat): NodeState | undefined {
+  const old = promised?.old
+  if (old?.type !== 'file' || old.sha256 === undefined || old.size !== stat.size) return undefined
+  if (!sameIdentity(promised?.identity, identityOf(stat))) return undefined
+  return { ...stateOf(stat, old.xattrs), sha256: old.sha256 }
+}
+
 const READ = O.RDONLY | O.NONBLOCK
 const NO_FINDINGS: readonly ChangeFinding[] = []
 
@@ -93,12 +104,17 @@ export class DiffFiles {
     { dir, stat }: Below,
     findings: readonly ChangeFinding[],
   ): { change: Change; unchanged: boolean } {
+    const identity = identityOf(stat)
+    const common = { base: this.#base, path: at.path, new: fresh, identity, findings }
+    const promised = this.#promisedPair(at, stat, fresh)
+    if (promised !== undefined) {
+      fresh.sha256 = promised.after
+      return { change: { ...common, kind: 'modify', old: promised.old }, unchanged: false }
+    }
     // Looked at before it is opened: should another file be read, the identity is not that one's, and the commit sees it.
     return withFd(openat(dir, at.name, READ), (oldFd) => {
       const old = stateOf(stat, readBaseXattrs(oldFd))
-      const content =
-        this.#promisedPair(at, stat, old, fresh) ??
-        compareContent({ fd: oldFd, size: old.size }, { fd, size: fresh.size })
+      const content = compareContent({ fd: oldFd, size: old.size }, { fd, size: fresh.size })
       const same = content.equal && sameMetadata(old, fresh) && old.mtimeNs === fresh.mtimeNs
       const unchanged = same && findings.length === 0
       if (!content.equal) {
@@ -106,34 +122,18 @@ export class DiffFiles {
         fresh.sha256 = content.after
       } else if (!unchanged || links > 1) fresh.sha256 = old.sha256 = content.sha256()
       const kind = content.equal ? 'metadata' : 'modify'
-      return {
-        change: {
-          base: this.#base,
-          path: at.path,
-          kind,
-          old,
-          new: fresh,
-          identity: identityOf(stat),
-          findings,
-        },
-        unchanged,
-      }
+      return { change: { ...common, kind, old }, unchanged }
     })
   }
 
   /** Of a base's file that nobody has touched since, and a layer's whose content somebody checks when it is used. */
-  #promisedPair(
-    at: Named,
-    stat: Stat,
-    old: NodeState,
-    fresh: NodeState,
-  ): { equal: false; before: string; after: string } | undefined {
+  #promisedPair(at: Named, stat: Stat, fresh: NodeState): { old: NodeState; after: string } | undefined {
     const promised = this.#promised(this.#base, at.path)
-    if (promised?.kind !== 'modify' || !sameIdentity(promised.identity, identityOf(stat))) return undefined
-    const { old: before, new: after } = promised
-    if (before?.sha256 === undefined || after?.sha256 === undefined) return undefined
-    if (before.size !== old.size || after.size !== fresh.size) return undefined
-    return { equal: false, before: before.sha256, after: after.sha256 }
+    const after = promised?.new
+    if (promised?.kind !== 'modify' || after?.sha256 === undefined || after.size !== fresh.size)
+      return undefined
+    const old = promisedFile(promised, stat)
+    return old === undefined ? undefined : { old, after: after.sha256 }
   }
 
   #put({ change, unchanged }: { change: Change; unchanged: boolean }, inode: string | undefined): void {
@@ -185,19 +185,22 @@ export class DiffFiles {
 
   /** The old side of a change, whatever it is. */
   before(
-    at: Pick<Named, 'name'>,
+    at: Pick<Named, 'name' | 'path'>,
     below: Below,
     findings: readonly ChangeFinding[] = NO_FINDINGS,
   ): Pick<Change, 'old' | 'identity' | 'findings'> {
     const { dir, stat } = below
     const identity = identityOf(stat)
     switch (kindOf(stat)) {
-      case 'file':
+      case 'file': {
+        const promised = promisedFile(this.#promised(this.#base, at.path), stat)
+        if (promised !== undefined) return { old: promised, identity, findings }
         return withFd(openat(dir, at.name, READ), (fd) => {
           const old = stateOf(stat, readBaseXattrs(fd))
           old.sha256 = sha256(fd, stat.size)
           return { old, identity, findings }
         })
+      }
       case 'symlink': {
         const old = stateOf(stat, readBaseXattrs({ dir, name: at.name }))
         old.link = readlinkat(dir, at.name)

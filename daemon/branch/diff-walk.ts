@@ -184,7 +184,8 @@ export class DiffWalk {
   ): void {
     const { path } = level
     if (old === undefined) this.#add({ path, kind: 'add', old: null, new: fresh, findings })
-    else this.#add({ path, kind: 'replace', new: fresh, ...this.#files.before({ name }, old, findings) })
+    else
+      this.#add({ path, kind: 'replace', new: fresh, ...this.#files.before({ name, path }, old, findings) })
   }
 
   #removed(level: Level, name: Buffer): boolean {
@@ -197,7 +198,7 @@ export class DiffWalk {
   #remove(old: Below, name: Buffer, path: Buffer, depth: number): void {
     this.#sink.look()
     const deep = depth > MAX_DEPTH
-    const before = this.#files.before({ name }, old, deep ? [TOO_DEEP] : [])
+    const before = this.#files.before({ name, path }, old, deep ? [TOO_DEEP] : [])
     this.#add({ path, kind: 'delete', new: null, ...before })
     if (!deep && kindOf(old.stat) === 'dir') this.#removeChildren(old.dir, name, path, depth)
   }

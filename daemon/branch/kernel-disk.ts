@@ -1,5 +1,6 @@
 import { KernelError } from '../kernel/ffi.ts'
 import { fsync, syncfs } from '../kernel/file-data.ts'
+import { isOpenForWriting } from '../kernel/file-lease.ts'
 import { listDirectory } from '../kernel/getdents.ts'
 import {
   AT,
@@ -25,8 +26,9 @@ import {
   withFd,
 } from '../kernel/paths.ts'
 import { isDirectory, isFile, isSymlink, type Stat, statFd, tryStatAt } from '../kernel/statx.ts'
+import { STATX_ATTR_APPEND, STATX_ATTR_IMMUTABLE } from '../kernel/uapi/open.ts'
 import { getXattr, listXattrs, removeXattr, setXattr, type XattrTarget } from '../kernel/xattr.ts'
-import type { Dir, Disk, DiskMeta, DiskStat, DiskXattr, FileKind, RenameHow } from '../lib/disk.ts'
+import type { Copied, Dir, Disk, DiskMeta, DiskStat, DiskXattr, FileKind, RenameHow } from '../lib/disk.ts'
 import type { HeldDescriptors } from './held-descriptors.ts'
 import { copyContent, digestContent, readContent, writeContent } from './kernel-content.ts'
 import { isLanded } from './landed-meta.ts'
@@ -81,6 +83,18 @@ export class KernelDisk implements Disk {
     return keptXattrs(name.length === 0 ? dir : { dir, name })
   }
 
+  hasWriter(dir: Dir, name: Uint8Array): boolean {
+    let fd: number
+    try {
+      fd = openat(dir, name, OPEN_FILE)
+    } catch (error) {
+      // Somebody holds a write lease (a file server does): our open has asked for it, and did not wait.
+      if (error instanceof KernelError && error.errnoName === 'EAGAIN') return true
+      throw error
+    }
+    return withFd(fd, isOpenForWriting)
+  }
+
   digest(dir: Dir, name: Uint8Array): string {
     return withFd(openat(dir, name, OPEN_FILE), digestContent)
   }
@@ -93,9 +107,16 @@ export class KernelDisk implements Disk {
     symlinkat(target, dir, name)
   }
 
-  copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): string {
+  copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array, meta?: DiskMeta): Copied {
+    // Made with the mode that it will have, there is nothing left to change in most files.
+    const mode = meta === undefined ? 0o600 : meta.mode & 0o777
     return withFd(openat(fromDir, from, OPEN_FILE), (source) =>
-      withFd(openat(dir, name, O.RDWR | O.CREAT | O.EXCL, 0o600), (target) => copyContent(source, target)),
+      withFd(openat(dir, name, O.RDWR | O.CREAT | O.EXCL, mode), (target) => {
+        const sha256 = copyContent(source, target)
+        const made = statFd(target)
+        if (meta !== undefined) setOpenMeta(target, meta, made)
+        return { ino: made.ino, sha256 }
+      }),
     )
   }
 
@@ -111,7 +132,7 @@ export class KernelDisk implements Disk {
       utimensat(dir, name, meta.mtimeNs)
       return
     }
-    withFd(openSame(dir, name, stat), (fd) => setOpenMeta(fd, meta))
+    withFd(openSame(dir, name, stat), (fd) => setOpenMeta(fd, meta, statFd(fd)))
   }
 
   setTime(dir: Dir, name: Uint8Array, mtimeNs: bigint): void {
@@ -200,13 +221,16 @@ function openSame(dir: Dir, name: Uint8Array, stat: Stat): number {
 }
 
 /** Owner first: it takes away setuid bits and capabilities. ACLs before the mode, which is their mask. Times last. */
-function setOpenMeta(fd: number, meta: DiskMeta): void {
-  const now = statFd(fd)
-  if (now.uid !== meta.uid || now.gid !== meta.gid) fchown(fd, meta.uid, meta.gid)
+function setOpenMeta(fd: number, meta: DiskMeta, now: Stat): void {
+  const owned = now.uid === meta.uid && now.gid === meta.gid
+  if (!owned) fchown(fd, meta.uid, meta.gid)
+  const found = keptXattrs(fd)
   const wanted = new Set(meta.xattrs.map(({ name }) => name))
-  for (const { name } of keptXattrs(fd)) if (!wanted.has(name)) removeXattr(fd, name)
+  for (const { name } of found) if (!wanted.has(name)) removeXattr(fd, name)
   for (const { name, value } of meta.xattrs) setXattr(fd, name, value)
-  fchmod(fd, meta.mode)
+  // An owner takes bits away, and an ACL is part of the mode: only where neither was touched the mode is still known.
+  const known = owned && found.length === 0 && wanted.size === 0
+  if (!known || (now.mode & 0o7777) !== meta.mode) fchmod(fd, meta.mode)
   futimens(fd, meta.mtimeNs)
 }
 
@@ -223,6 +247,18 @@ const kindOf = (stat: Stat): FileKind =>
   isFile(stat) ? 'file' : isDirectory(stat) ? 'dir' : isSymlink(stat) ? 'symlink' : 'other'
 
 function toDiskStat(stat: Stat): DiskStat {
-  const { dev, ino, uid, gid, size, mtimeNs, ctimeNs, nlink } = stat
-  return { kind: kindOf(stat), mode: stat.mode & 0o7777, dev, ino, uid, gid, size, mtimeNs, ctimeNs, nlink }
+  const { dev, ino, uid, gid, size, mtimeNs, ctimeNs, nlink, attributes } = stat
+  return {
+    kind: kindOf(stat),
+    mode: stat.mode & 0o7777,
+    ...{ dev, ino, uid, gid, size, mtimeNs, ctimeNs, nlink },
+    sealed: sealOf(attributes),
+  }
 }
+
+const sealOf = (attributes: number): DiskStat['sealed'] =>
+  (attributes & STATX_ATTR_IMMUTABLE) !== 0
+    ? 'immutable'
+    : (attributes & STATX_ATTR_APPEND) !== 0
+      ? 'append-only'
+      : null

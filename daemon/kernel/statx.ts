@@ -20,6 +20,8 @@ export interface Stat {
   mtimeNs: bigint
   ctimeNs: bigint
   mountId: number
+  /** `STATX_ATTR_*` that the filesystem says the inode has. */
+  attributes: number
 }
 
 const WANTED = STATX_BASIC_STATS | STATX_MNT_ID
@@ -77,6 +79,7 @@ function decode(): Stat {
     mtimeNs: time(layout.stx_mtime),
     ctimeNs: time(layout.stx_ctime),
     mountId: word64(layout.stx_mnt_id),
+    attributes: view.getUint32(layout.stx_attributes, true),
   }
 }
 

@@ -18,6 +18,8 @@ export interface DiskStat {
   mtimeNs: bigint
   ctimeNs: bigint
   nlink: number
+  /** An inode flag with which the kernel refuses renames, removals or metadata, to root as well. */
+  sealed: 'immutable' | 'append-only' | null
 }
 
 export interface DiskXattr {
@@ -32,6 +34,12 @@ export interface DiskMeta {
   gid: number
   mtimeNs: bigint
   xattrs: readonly DiskXattr[]
+}
+
+/** What a copy is: its inode, and the hex SHA-256 of the bytes that were written. */
+export interface Copied {
+  ino: number
+  sha256: string
 }
 
 /** `move`: the target must not exist. `exchange`: both must exist. `replace`: an existing target is gone. */
@@ -56,12 +64,17 @@ export interface Disk {
   readLink(dir: Dir, name: Uint8Array): Buffer
   /** ACLs included, sorted by name; without what belongs to overlay or to a security module's labels. */
   xattrs(dir: Dir, name: Uint8Array): DiskXattr[]
+  /** Whether somebody can write to this file by what they have open or mapped; false where the filesystem cannot say. */
+  hasWriter(dir: Dir, name: Uint8Array): boolean
   /** Hex SHA-256 of a regular file. */
   digest(dir: Dir, name: Uint8Array): string
   makeDir(dir: Dir, name: Uint8Array, mode: number): void
   makeLink(dir: Dir, name: Uint8Array, target: Uint8Array): void
-  /** A new regular file with the content of another; shares blocks where the filesystem can. Returns the hex SHA-256. */
-  copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): string
+  /**
+   * A new regular file with the content of another; shares blocks where the filesystem can. With `meta` it is then what
+   * `setMeta` makes of it, else private.
+   */
+  copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array, meta?: DiskMeta): Copied
   hardLink(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): void
   /** Makes owner, mode, xattrs and mtime of a node exactly these, in an order in which no bit is lost. */
   setMeta(dir: Dir, name: Uint8Array, meta: DiskMeta): void

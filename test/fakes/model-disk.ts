@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto'
-import type { Dir, Disk, DiskMeta, DiskStat, DiskXattr, FileKind, RenameHow } from '../../daemon/lib/disk.ts'
+import type {
+  Copied,
+  Dir,
+  Disk,
+  DiskMeta,
+  DiskStat,
+  DiskXattr,
+  FileKind,
+  RenameHow,
+} from '../../daemon/lib/disk.ts'
 import {
   applyOp,
   cloneNode,
@@ -114,7 +123,7 @@ export class ModelDisk implements Disk {
     if (ino === undefined) return null
     const { kind, fs: dev, mode, uid, gid, mtimeNs, ctimeNs, data, link } = this.#node(ino)
     const size = kind === 'file' ? data.length : kind === 'symlink' ? link.length : 0
-    return { kind, dev, ino, mode, uid, gid, size, mtimeNs, ctimeNs, nlink: this.#links(ino) }
+    return { kind, dev, ino, mode, uid, gid, size, mtimeNs, ctimeNs, nlink: this.#links(ino), sealed: null }
   }
 
   list(dir: Dir): Buffer[] {
@@ -128,6 +137,11 @@ export class ModelDisk implements Disk {
 
   xattrs(dir: Dir, name: Uint8Array): DiskXattr[] {
     return [...this.#child(dir, name).xattrs]
+  }
+
+  hasWriter(dir: Dir, name: Uint8Array): boolean {
+    this.#child(dir, name, 'file')
+    return false
   }
 
   digest(dir: Dir, name: Uint8Array): string {
@@ -148,12 +162,13 @@ export class ModelDisk implements Disk {
     this.#create('symlink', dir, name, { ...node, mode: 0o777, link: Buffer.from(target) })
   }
 
-  copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): string {
+  copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array, meta?: DiskMeta): Copied {
     const data = this.readFile(fromDir, from)
     const node = { ...this.#make('file', this.#node(dir).fs), mode: 0o600 }
     this.#create('copy', dir, name, node)
     this.#push({ kind: 'data', fs: node.fs, created: null, ino: node.ino, offset: 0, bytes: data })
-    return createHash('sha256').update(data).digest('hex')
+    if (meta !== undefined) this.setMeta(dir, name, meta)
+    return { ino: node.ino, sha256: createHash('sha256').update(data).digest('hex') }
   }
 
   hardLink(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): void {

@@ -9,7 +9,7 @@ import { diffJob } from '../../daemon/branch/diff.ts'
 import { KernelDisk } from '../../daemon/branch/kernel-disk.ts'
 import { requireApproved } from '../../daemon/branch/still-approved.ts'
 import type { Changeset } from '../../daemon/contract/changeset.ts'
-import type { Dir } from '../../daemon/lib/disk.ts'
+import type { Copied } from '../../daemon/lib/disk.ts'
 import { newCommitId } from '../../daemon/lib/ids.ts'
 import { roundsOf } from '../threats/counts.ts'
 import { needs, program, root } from '../tier/needs.ts'
@@ -111,6 +111,8 @@ function wrong({ base, changeset }: Rig): string[] {
   }
 }
 
+type CopyArguments = Parameters<KernelDisk['copyFile']>
+
 /** The writer works exactly while a file is copied. */
 class Watched extends KernelDisk {
   readonly #writer: LayerWriter
@@ -120,12 +122,12 @@ class Watched extends KernelDisk {
     this.#writer = writer
   }
 
-  override copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): string {
+  override copyFile(...copy: CopyArguments): Copied {
     this.#writer.do('write')
     this.#writer.await(200)
-    const sha256 = super.copyFile(fromDir, from, dir, name)
+    const copied = super.copyFile(...copy)
     this.#writer.rest()
-    return sha256
+    return copied
   }
 }
 
@@ -138,18 +140,19 @@ class Trusting extends Watched {
     this.#approved = approved
   }
 
-  override copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): string {
-    super.copyFile(fromDir, from, dir, name)
-    const change = this.#approved.changes.find(({ path }) => Buffer.compare(path, from) === 0)
-    return change?.new?.sha256 ?? ''
+  override copyFile(...copy: CopyArguments): Copied {
+    const { ino } = super.copyFile(...copy)
+    const change = this.#approved.changes.find(({ path }) => Buffer.compare(path, copy[1]) === 0)
+    return { ino, sha256: change?.new?.sha256 ?? '' }
   }
 }
 
 /** Nor this: give the base the layer's own inode. */
 class Linking extends KernelDisk {
-  override copyFile(fromDir: Dir, from: Uint8Array, dir: Dir, name: Uint8Array): string {
+  override copyFile(...[fromDir, from, dir, name, meta]: CopyArguments): Copied {
     this.hardLink(fromDir, from, dir, name)
-    return this.digest(dir, name)
+    if (meta !== undefined) this.setMeta(dir, name, meta)
+    return { ino: this.stat(dir, name)?.ino ?? 0, sha256: this.digest(dir, name) }
   }
 }
 

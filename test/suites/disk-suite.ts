@@ -83,11 +83,22 @@ export function describeDisk(name: string, make: () => { disk: Disk; path: strin
 
     it('copies content and says its digest', () => {
       put(a, 'content')
-      const sha256 = disk.copyFile(root, a, root, b)
-      expect(sha256).toBe(disk.digest(root, a))
+      const copied = disk.copyFile(root, a, root, b)
+      expect(copied.sha256).toBe(disk.digest(root, a))
       expect(disk.readFile(root, b).toString()).toBe('content')
-      expect(disk.stat(root, b)?.mode).toBe(0o600)
+      expect(disk.stat(root, b)).toMatchObject({ mode: 0o600, ino: copied.ino })
       expect(code(() => disk.copyFile(root, a, root, b))).toBe('EEXIST')
+    })
+
+    it.each([0o644, 0o6751, 0o000])('copies a file with its metadata, mode %o', (mode) => {
+      put(a, 'content')
+      const { uid = 0, gid = 0 } = disk.stat(root, a) ?? {}
+      for (const xattrs of [[], [{ name: 'user.test', value: Buffer.from([0, 255]) }]]) {
+        const name = nameOf(`copy-${xattrs.length}`)
+        const { ino } = disk.copyFile(root, a, root, name, { mode, uid, gid, mtimeNs: 5n, xattrs })
+        expect(disk.stat(root, name)).toMatchObject({ ino, mode, mtimeNs: 5n, size: 7 })
+        expect(disk.xattrs(root, name)).toEqual(xattrs)
+      }
     })
 
     it('links files', () => {

@@ -1,5 +1,5 @@
 // pure
-// Generated from tools/uapi/names.txt (inputs 1cdb1511d1830a9e9a3e7d1d7b628e76); do not edit.
+// Generated from tools/uapi/names.txt (inputs a7a2bc1bfb55bd135157c21577f233ac); do not edit.
 
 export const MS_RDONLY = 1
 export const MS_NOSUID = 2

@@ -1,5 +1,5 @@
 // pure
-// Generated from tools/uapi/names.txt (inputs 1cdb1511d1830a9e9a3e7d1d7b628e76); do not edit.
+// Generated from tools/uapi/names.txt (inputs a7a2bc1bfb55bd135157c21577f233ac); do not edit.
 
 const ARM64 = process.arch === 'arm64'
 
@@ -51,6 +51,7 @@ export const F_SETFL = 4
 export const F_DUPFD_CLOEXEC = 0x406
 export const F_SETLEASE = 0x400
 export const F_GETLEASE = 0x401
+export const F_SETSIG = 10
 export const F_ADD_SEALS = 0x409
 export const F_GET_SEALS = 0x40a
 export const F_SETPIPE_SZ = 0x407

@@ -1,5 +1,5 @@
 // pure
-// Generated from tools/uapi/names.txt (inputs 1cdb1511d1830a9e9a3e7d1d7b628e76); do not edit.
+// Generated from tools/uapi/names.txt (inputs a7a2bc1bfb55bd135157c21577f233ac); do not edit.
 
 export const Q_SYNC = 0x800001
 export const Q_QUOTAON = 0x800002
@@ -56,6 +56,7 @@ export const FS_XFLAG_IMMUTABLE = 8
 export const FS_XFLAG_APPEND = 16
 export const FS_IMMUTABLE_FL = 16
 export const FS_APPEND_FL = 32
+export const FS_CASEFOLD_FL = 0x40000000
 export const FS_PROJINHERIT_FL = 0x20000000
 export const FS_VERITY_FL = 0x100000
 export const FS_NOCOW_FL = 0x800000
