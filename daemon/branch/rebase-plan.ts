@@ -1,8 +1,8 @@
 // pure
-import { Buffer } from 'node:buffer'
 import { encodePath } from '../contract/bytes.ts'
 import type { Change, Changeset } from '../contract/changeset.ts'
 import type { ConflictEntry, RebaseChoices } from '../contract/engine.ts'
+import { leaveWhatDepends } from './change-order.ts'
 import { globMatcher } from './select.ts'
 
 /** A change, by its place in the changeset, that would overwrite what somebody did to the base since the fork. */
@@ -68,33 +68,5 @@ export function planRebase(
     changes: stays.map((change) => merged.get(change)?.change ?? change),
     open,
     merged: stays.flatMap((change) => merged.get(change) ?? []),
-  }
-}
-
-/**
- * Nothing can be made below a directory that is not made, and a directory of which something stays cannot go. Each pass
- * only adds, so it ends.
- */
-function leaveWhatDepends(changes: readonly Change[], left: Set<Change>): void {
-  const byPath = new Map(changes.map((change) => [keyOf(change.base, Buffer.from(change.path)), change]))
-  for (let before = -1; before !== left.size; ) {
-    before = left.size
-    for (const change of changes)
-      for (const above of parentsOf(change, byPath)) {
-        if (left.has(above) && above.new?.type === 'dir' && above.old?.type !== 'dir' && change.new !== null)
-          left.add(change)
-        if (left.has(change) && change.old !== null && above.old?.type === 'dir' && above.new?.type !== 'dir')
-          left.add(above)
-      }
-  }
-}
-
-const keyOf = (base: number, path: Buffer): string => `${base}:${path.toString('latin1')}`
-
-function* parentsOf(change: Change, byPath: ReadonlyMap<string, Change>): Generator<Change> {
-  const path = Buffer.from(change.path)
-  for (let slash = path.lastIndexOf(0x2f); slash > 0; slash = path.lastIndexOf(0x2f, slash - 1)) {
-    const above = byPath.get(keyOf(change.base, path.subarray(0, slash)))
-    if (above !== undefined) yield above
   }
 }

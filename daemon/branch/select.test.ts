@@ -61,8 +61,28 @@ describe('a selection', () => {
       'delete file e',
     )
     expect(select(gone, ['d'])).toEqual(['d', 'd/a', 'd/s', 'd/s/b'])
-    expect(select(gone, [], ['d/a'])).toContain('d/a')
     expect(select(gone, ['d/a'])).toEqual(['d/a'])
+  })
+
+  it('never lands what is excepted: what cannot land without it stays behind', () => {
+    const gone = changeset(
+      'delete dir d',
+      'delete file d/a',
+      'delete dir d/s',
+      'delete file d/s/b',
+      'replace dir>file r',
+      'delete file r/a',
+      'delete file r/b',
+    )
+    expect(select(gone, [], ['d/a'])).toEqual(['d/s', 'd/s/b', 'r', 'r/a', 'r/b'])
+    expect(select(gone, ['d', 'r'], ['b'])).toEqual(['d/a', 'r/a'])
+    expect(select(gone, ['r/a'])).toEqual(['r/a'])
+    const made = changeset('add dir n', 'add dir n/m', 'add file n/m/f', 'add file n/o')
+    expect(select(made, [], ['=/home/u/app/n/m'])).toEqual(['n', 'n/o'])
+    const linked = changeset('add file a', 'add file b', 'add file c')
+    const changes = linked.changes.map((change, index) => (index < 2 ? { ...change, hardlink: 1 } : change))
+    expect(select({ ...linked, changes }, [], ['b'])).toEqual(['c'])
+    expect(() => select(gone, ['r'], ['r'])).toThrow('matches no change')
   })
 
   it('takes the replaced node above an entry', () => {

@@ -4,25 +4,28 @@ import { exactPattern, showBytes } from '../contract/bytes.ts'
 import type { Change, Changeset } from '../contract/changeset.ts'
 import type { Selection } from '../contract/engine.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import { changesAbove, goesAsWhole, leaveWhatDepends, mustComeFirst } from './change-order.ts'
 import { sealChangeset } from './changeset.ts'
+import { SortedChanges } from './sorted-changes.ts'
 
 /**
  * A part of a changeset: what `only` names (everything, when it is empty) without what `except` names. The part is a
  * changeset with its own digest and is judged again. It is closed so that it can be landed: a new file brings the new
  * directories above it, a directory that goes or is replaced brings everything below it, and names of one inode stay
- * together.
+ * together. What is excepted is not brought: what would need it stays behind as well.
  */
 export function selectChanges(changeset: Changeset, selection: Selection): Changeset {
   const only = selection.only.map((pattern) => globMatcher(pattern))
   const except = selection.except.map((pattern) => globMatcher(pattern))
   const matches = (change: Change, globs: readonly Matcher[]): boolean =>
     globs.some((glob) => glob(change.path, changeset.bases[change.base] ?? ''))
+  const groups = groupsOf(changeset.changes)
+  const left = new Set(changeset.changes.filter((change) => matches(change, except)))
+  leave(changeset.changes, left, groups)
   const wanted = new Set(
-    changeset.changes.filter(
-      (change) => (only.length === 0 || matches(change, only)) && !matches(change, except),
-    ),
+    changeset.changes.filter((change) => !left.has(change) && (only.length === 0 || matches(change, only))),
   )
-  close(changeset.changes, wanted)
+  close(changeset.changes, wanted, groups)
   const changes = changeset.changes.filter((change) => wanted.has(change))
   if (changes.length === 0)
     throw new PuzzledError('usage', 'The selection matches no change of the branch', {
@@ -32,45 +35,46 @@ export function selectChanges(changeset: Changeset, selection: Selection): Chang
 }
 
 /** Adds what must land together with something wanted, until nothing is missing. */
-function close(changes: readonly Change[], wanted: Set<Change>): void {
-  const byPath = new Map(changes.map((change) => [keyOf(change.base, change.path), change]))
-  const groups = new Map<number, Change[]>()
-  for (const change of changes)
-    if (change.hardlink !== undefined)
-      groups.set(change.hardlink, [...(groups.get(change.hardlink) ?? []), change])
+function close(changes: readonly Change[], wanted: Set<Change>, groups: Groups): void {
+  const sorted = new SortedChanges(changes)
   const queue = [...wanted]
-  const want = (change: Change | undefined): void => {
-    if (change === undefined || wanted.has(change)) return
+  const want = (change: Change): void => {
+    if (wanted.has(change)) return
     wanted.add(change)
     queue.push(change)
   }
   for (let change = queue.pop(); change !== undefined; change = queue.pop()) {
-    for (const above of parents(change.path)) {
-      const parent = byPath.get(keyOf(change.base, above))
-      if (parent !== undefined && mustComeFirst(parent, change)) want(parent)
-    }
-    if (change.hardlink !== undefined) for (const member of groups.get(change.hardlink) ?? []) want(member)
+    for (const above of changesAbove(sorted, change)) if (mustComeFirst(above, change)) want(above)
+    for (const member of namesOf(groups, change)) want(member)
     if (goesAsWhole(change)) for (const other of insideOf(change, changes)) want(other)
   }
 }
 
-const keyOf = (base: number, path: Uint8Array): string => `${base}:${Buffer.from(path).toString('latin1')}`
-
-/** Every directory above a path, the nearest first, without the base itself. */
-function parents(path: Uint8Array): Buffer[] {
-  const found: Buffer[] = []
-  const bytes = Buffer.from(path)
-  for (let slash = bytes.lastIndexOf(0x2f); slash > 0; slash = bytes.lastIndexOf(0x2f, slash - 1))
-    found.push(bytes.subarray(0, slash))
-  return found
+/** The same for what is excepted: it never lands, whatever else was chosen, and nothing that cannot land without it. */
+function leave(changes: readonly Change[], left: Set<Change>, groups: Groups): void {
+  for (let before = -1; before !== left.size; ) {
+    before = left.size
+    for (const change of [...left]) for (const member of namesOf(groups, change)) left.add(member)
+    leaveWhatDepends(changes, left)
+  }
 }
 
-/** A directory that is made, or a node whose type makes room for, or takes away, what is below it. */
-const mustComeFirst = (parent: Change, child: Change): boolean =>
-  parent.kind === 'add' || parent.kind === 'replace' || (parent.kind === 'delete' && child.kind !== 'delete')
+/** The names of one inode, by number. */
+type Groups = ReadonlyMap<number, readonly Change[]>
 
-/** A directory of the base that is no directory any more cannot leave anything behind. */
-const goesAsWhole = (change: Change): boolean => change.old?.type === 'dir' && change.new?.type !== 'dir'
+function groupsOf(changes: readonly Change[]): Groups {
+  const groups = new Map<number, Change[]>()
+  for (const change of changes) {
+    if (change.hardlink === undefined) continue
+    const names = groups.get(change.hardlink)
+    if (names === undefined) groups.set(change.hardlink, [change])
+    else names.push(change)
+  }
+  return groups
+}
+
+const namesOf = (groups: Groups, { hardlink }: Change): readonly Change[] =>
+  hardlink === undefined ? [] : (groups.get(hardlink) ?? [])
 
 /** In canonical order everything below a directory stands together, behind names like `dir-x`. */
 function insideOf(directory: Change, changes: readonly Change[]): readonly Change[] {
