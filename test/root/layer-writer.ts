@@ -45,6 +45,8 @@ const WISH = { rest: 0, write: 1, bursts: 2, end: 9 } as const
 export class LayerWriter {
   readonly #control: number
   readonly #process: ChildProcess
+  readonly #ended: Promise<string>
+  #closed = false
 
   constructor(folder: string, files: readonly string[]) {
     const control = join(folder, `control-${Math.random().toString(36).slice(2)}`)
@@ -53,6 +55,9 @@ export class LayerWriter {
     this.#process = spawn('python3', ['-c', WRITER, control, ...files], {
       stdio: ['ignore', 'ignore', 'inherit'],
     })
+    this.#ended = new Promise((resolve) =>
+      this.#process.once('exit', (code, signal) => resolve(signal ?? `status ${code}`)),
+    )
     this.#waitFor(() => this.#read(8, 1)[0] === 1)
   }
 
@@ -75,12 +80,14 @@ export class LayerWriter {
     }
   }
 
+  /** Throws where it had ended by itself: on a full disk a write to a shared map is SIGBUS, and nobody wrote any more. */
   async end(): Promise<void> {
-    if (this.#process.exitCode !== null) return
-    const ended = new Promise((resolve) => this.#process.once('exit', resolve))
+    if (this.#closed) return
+    this.#closed = true
     writeSync(this.#control, Buffer.from([WISH.end]), 0, 1, 0)
-    await ended
+    const how = await this.#ended
     closeSync(this.#control)
+    if (how !== 'status 0') throw new Error(`the writer ended with ${how}`)
   }
 
   #count(): number {
