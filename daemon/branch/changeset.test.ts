@@ -17,6 +17,7 @@ import {
   writeCanonical,
   writeIdentity,
 } from './changeset-codec.ts'
+import { packChanges } from './journal/changes.ts'
 import { canonicalOf, packedChanges, plainChange, writeRecord } from './packed-change.ts'
 import { SortedChanges } from './sorted-changes.ts'
 
@@ -165,6 +166,26 @@ describe('a packed change', () => {
     const [before, other] = [plainChange(a), plainChange(b)]
     expect(before).not.toEqual(other)
     expect([plainChange(a), plainChange(b), plainChange(a)]).toEqual([before, other, before])
+  })
+
+  it('is packed again whatever stands beside it, and whole blocks are not copied', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(changes, fc.boolean(), fc.boolean())), (lists) => {
+        const blocks = lists.map(([list]) => new Uint8Array(packed(list)))
+        const all = lists.flatMap(([list, pack, cut], at) => {
+          const records = pack ? [...packedChanges(blocks[at] ?? new Uint8Array())] : list
+          return cut ? records.slice(1) : records
+        })
+        const again = [...packChanges(all)]
+        expect(again.flatMap((bytes) => [...packedChanges(bytes)]).map(plainChange)).toEqual(
+          all.map(plainChange),
+        )
+        const shared = new Set(again.map(({ buffer }) => buffer))
+        for (const [at, [list, pack, cut]] of lists.entries())
+          if (pack && !cut && list.length > 0)
+            expect(shared.has(blocks[at]?.buffer as ArrayBuffer)).toBe(true)
+      }),
+    )
   })
 
   it('that ends in the middle is refused', () => {

@@ -18,7 +18,7 @@ type Entry = Exclude<Operation, { kind: 'adjust' }>
 type Adjust = Extract<Operation, { kind: 'adjust' }>
 
 /** J5: looks which side of each rename the base is on, and does what is missing. Running it twice is running it once. */
-export function applyAll(ground: Ground, operations: readonly Operation[]): void {
+export function applyAll(ground: Ground, operations: Iterable<Operation>): void {
   for (const operation of operations) {
     forward(ground, operation)
     failpoint(`commit.applied-${operation.kind}`)
@@ -26,7 +26,7 @@ export function applyAll(ground: Ground, operations: readonly Operation[]): void
 }
 
 /** The old tree again. All steps are tried; the failures are returned. */
-export function undoAll(ground: Ground, operations: readonly Operation[]): unknown[] {
+export function undoAll(ground: Ground, operations: Iterable<Operation>): unknown[] {
   const failures: unknown[] = []
   const attempt = (operation: Operation): void => {
     try {
@@ -36,7 +36,7 @@ export function undoAll(ground: Ground, operations: readonly Operation[]): unkno
       failures.push(error)
     }
   }
-  const entries = operations.filter(({ kind }) => kind !== 'adjust')
+  const entries = [...operations].filter(({ kind }) => kind !== 'adjust')
   for (const operation of entries.toReversed()) attempt(operation)
   // Last, because renaming entries back changed the times of their directories.
   for (const operation of operations) if (operation.kind === 'adjust') attempt(operation)

@@ -22,7 +22,7 @@ export interface Finish {
 export function finish(
   ground: Ground,
   journal: Dir,
-  written: { operations: readonly Operation[]; end: JournalEnd },
+  written: { operations: Iterable<Operation>; end: JournalEnd },
   facts: Finish,
 ): void {
   const { disk } = ground
@@ -62,7 +62,7 @@ function forgetOpening({ disk }: Ground, journal: Dir, commit: string): void {
 function takeBack(
   ground: Ground,
   journal: Dir,
-  written: { operations: readonly Operation[]; end: JournalEnd },
+  written: { operations: Iterable<Operation>; end: JournalEnd },
   facts: Finish,
   error: unknown,
 ): Error {
@@ -109,7 +109,7 @@ function stuck(
 }
 
 /** A directory that was moved away during the commit took our files with it: that is a refusal, not a success. */
-function stillTheSame({ dirs }: Ground, operations: readonly Operation[]): void {
+function stillTheSame({ dirs }: Ground, operations: Iterable<Operation>): void {
   const seen = new Set<string>()
   for (const operation of operations) {
     if (operation.kind === 'adjust') continue
@@ -123,7 +123,7 @@ function stillTheSame({ dirs }: Ground, operations: readonly Operation[]): void 
 }
 
 /** Every filesystem that an operation touched, once. */
-function syncAll({ disk, dirs, areas }: Ground, operations: readonly Operation[]): void {
+function syncAll({ disk, dirs, areas }: Ground, operations: Iterable<Operation>): void {
   const synced = new Set<number>()
   const sync = (dir: Dir): void => {
     const dev = disk.stat(dir, NO_NAME)?.dev ?? 0

@@ -7,23 +7,23 @@ import { type Stripped, sgidOf, strip } from './landed-meta.ts'
 /** One node of what is built in the staging directory; the first of a tree is its root. */
 export interface StageNode {
   /** Below the slot; empty for the root. */
-  below: Buffer
-  change: Change
-  state: NodeState
+  readonly below: Buffer
+  readonly change: Change
+  readonly state: NodeState
 }
 
 export interface PlannedOperation {
-  kind: 'place' | 'swap' | 'remove' | 'adjust'
-  base: number
-  path: Buffer
+  readonly kind: 'place' | 'swap' | 'remove' | 'adjust'
+  readonly base: number
+  readonly path: Buffer
   /** Null for a directory that only gets its old times back after entries in it were renamed. */
-  change: Change | null
+  readonly change: Change | null
   /** Name in the commit's staging directory. */
-  slot: string
+  readonly slot: string
   /** What is built there, parents first; empty for `remove` and `adjust`. */
-  tree: StageNode[]
+  readonly tree: readonly StageNode[]
   /** Metadata as it lands, for `adjust`. */
-  state: NodeState | null
+  readonly state: NodeState | null
 }
 
 export interface CommitPlan {
@@ -52,8 +52,7 @@ export class PlanError extends Error {
   }
 }
 
-const keyOf = (base: number, path: Uint8Array): string =>
-  `${base}:${Buffer.from(path.buffer, path.byteOffset, path.byteLength).toString('latin1')}`
+const keyOf = (base: number, path: Uint8Array): string => `${base}:${bytesOf(path).toString('latin1')}`
 
 const isDirectory = (state: NodeState | null): boolean => state?.type === 'dir'
 
@@ -67,13 +66,89 @@ export function planCommit(changes: readonly Change[], options: PlanOptions): Co
   return planner.finish()
 }
 
+/**
+ * An entry that is renamed. There may be as many as there are changes: what follows from the change is not kept, but
+ * said when it is asked for.
+ */
+class EntryOperation implements PlannedOperation {
+  readonly kind: 'place' | 'swap' | 'remove'
+  readonly change: Change
+  readonly #number: number
+  readonly #stripped: ReadonlyMap<Change, NodeState>
+  /** Kept only where there is more than the root. */
+  #tree: StagedNode[] | undefined
+
+  constructor(
+    kind: EntryOperation['kind'],
+    change: Change,
+    number: number,
+    stripped: ReadonlyMap<Change, NodeState>,
+  ) {
+    this.kind = kind
+    this.change = change
+    this.#number = number
+    this.#stripped = stripped
+  }
+
+  /** One more node of what is built, behind its parents. */
+  build(change: Change): void {
+    this.#tree ??= [this.#node(this.change)]
+    this.#tree.push(this.#node(change))
+  }
+
+  #node(change: Change): StagedNode {
+    return new StagedNode(change, this.change.path.length, this.#stripped)
+  }
+
+  get base(): number {
+    return this.change.base
+  }
+  get path(): Buffer {
+    return bytesOf(this.change.path)
+  }
+  get slot(): string {
+    return String(this.#number)
+  }
+  get state(): null {
+    return null
+  }
+
+  get tree(): readonly StageNode[] {
+    return this.#tree ?? (this.kind === 'remove' ? [] : [this.#node(this.change)])
+  }
+}
+
+class StagedNode implements StageNode {
+  readonly change: Change
+  readonly #root: number
+  readonly #stripped: ReadonlyMap<Change, NodeState>
+
+  /** `root` is the length of the path of the tree's root. */
+  constructor(change: Change, root: number, stripped: ReadonlyMap<Change, NodeState>) {
+    this.change = change
+    this.#root = root
+    this.#stripped = stripped
+  }
+
+  get below(): Buffer {
+    return bytesOf(this.change.path).subarray(this.#root + 1)
+  }
+  get state(): NodeState {
+    const state = this.#stripped.get(this.change) ?? this.change.new
+    if (state === null) throw new RangeError('What is removed is not built')
+    return state
+  }
+}
+
+const bytesOf = (path: Uint8Array): Buffer => Buffer.from(path.buffer, path.byteOffset, path.byteLength)
+
 class Planner {
   readonly #options: PlanOptions
-  readonly #entries: PlannedOperation[] = []
+  readonly #entries: EntryOperation[] = []
   readonly #adjusts = new Map<string, PlannedOperation>()
   readonly #touched = new Map<string, { base: number; path: Buffer }>()
   /** Directories that are built in staging, with the operation that they belong to. */
-  readonly #staged = new Map<string, PlannedOperation>()
+  readonly #staged = new Map<string, EntryOperation>()
   /** Directories that leave the base as a whole. */
   readonly #removed = new Set<string>()
   /** Modes as they land, for the setgid bit that new entries inherit. */
@@ -110,8 +185,7 @@ class Planner {
     const landed = this.#landed(change, state)
     const home = path.length === 0 ? undefined : this.#staged.get(keyOf(base, splitPath(path).parent))
     if (home !== undefined) {
-      const below = Buffer.from(path).subarray(home.path.length + 1)
-      home.tree.push({ below, change, state: landed })
+      home.build(change)
       if (isDirectory(landed)) this.#staged.set(key, home)
       // What is merged away below a directory that changed its type goes with the old one.
       if (change.old !== null) this.#folded.push(change)
@@ -120,7 +194,6 @@ class Planner {
     if (staysInPlace(change)) this.#adjust(change, landed)
     else {
       const operation = this.#entry(change.old === null ? 'place' : 'swap', change)
-      operation.tree.push({ below: Buffer.alloc(0), change, state: landed })
       if (isDirectory(landed)) this.#staged.set(key, operation)
       if (isDirectory(change.old)) this.#removed.add(key)
     }
@@ -139,20 +212,13 @@ class Planner {
     return landed.state
   }
 
-  #entry(kind: 'place' | 'swap' | 'remove', change: Change): PlannedOperation {
-    const path = Buffer.from(change.path)
-    const operation: PlannedOperation = {
-      kind,
-      base: change.base,
-      path,
-      change,
-      slot: String(this.#entries.length),
-      tree: [],
-      state: null,
-    }
+  #entry(kind: EntryOperation['kind'], change: Change): EntryOperation {
+    const operation = new EntryOperation(kind, change, this.#entries.length, this.#stripped)
     this.#entries.push(operation)
-    const parent = splitPath(path).parent
-    this.#touched.set(keyOf(change.base, parent), { base: change.base, path: parent })
+    const { path } = operation
+    const { parent } = splitPath(path)
+    const key = keyOf(change.base, parent)
+    if (!this.#touched.has(key)) this.#touched.set(key, { base: change.base, path: parent })
     const links = change.identity?.nlink ?? 1
     if (kind === 'swap' && change.old?.type === 'file' && links > 1)
       this.#warnings.push({

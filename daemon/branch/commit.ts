@@ -12,7 +12,8 @@ import { Stager } from './commit-stage.ts'
 import { type Surveyed, survey } from './commit-survey.ts'
 import { Witness } from './commit-witness.ts'
 import { writeChanges } from './journal/changes.ts'
-import { type Area, type Operation, splitPath, textOf } from './journal/format.ts'
+import { type Area, splitPath, textOf } from './journal/format.ts'
+import { PackedOperations } from './journal/packed-operations.ts'
 import { type JournalEnd, publishIntent, writePending } from './journal/writer.ts'
 import { openAreas, removeLeftovers, withdraw, writeOpening } from './staging-area.ts'
 
@@ -37,7 +38,7 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
     const surveyed = survey(context, job, plan, bases, 'first')
     context.recheck?.()
     requireWritable(context, job, plan, bases)
-    let written: { operations: Operation[]; end: JournalEnd }
+    let written: { operations: PackedOperations; end: JournalEnd }
     const areas = areasOf(context, job, plan, bases)
     try {
       writeOpening(disk, journal, job.commit, areas.list)
@@ -196,12 +197,12 @@ function stageAndRecord(
   { plan, surveyed, areas }: { plan: CommitPlan; surveyed: readonly Surveyed[]; areas: Areas },
   ground: Ground,
   journal: Dir,
-): { operations: Operation[]; end: JournalEnd } {
+): { operations: PackedOperations; end: JournalEnd } {
   const { disk } = context
   const total = plan.operations.reduce((sum, { tree }) => sum + tree.length, 0)
   let done = 0
   const stager = new Stager(disk, context.sources, () => context.tell?.(++done, total))
-  const operations: Operation[] = []
+  const operations = new PackedOperations()
   for (const found of surveyed) {
     const { operation } = found
     const { parent, name } = splitPath(operation.path)

@@ -3,14 +3,54 @@ import type { Change, NodeState } from '../../contract/changeset.ts'
 import type { Dir, Disk } from '../../lib/disk.ts'
 import { PuzzledError } from '../../lib/errors.ts'
 import { Reader, readChange, Writer } from '../changeset-codec.ts'
-import { plainChange, writeRecord } from '../packed-change.ts'
+import { PackedChange, plainChange, writeRecord } from '../packed-change.ts'
 import { changesName } from '../staging-area.ts'
 
 const CHUNK = 256 * 1024
 const SUM_BYTES = 32
 
-/** Changes as bytes, in pieces of a bounded size, exactly as a diff sends them. */
-export const packChanges = (changes: Iterable<Change>): Generator<Buffer> => pack(changes, false)
+/** Changes as bytes, in pieces of a bounded size, exactly as a diff sends them; its own pieces are not copied. */
+export function* packChanges(changes: Iterable<Change>): Generator<Buffer> {
+  const writer = new Writer()
+  let run = new Run()
+  for (const change of changes) {
+    if (change instanceof PackedChange && run.take(change.record)) continue
+    yield* flush(writer, run)
+    run = new Run()
+    if (change instanceof PackedChange) run.take(change.record)
+    else writeRecord(writer, change)
+    if (writer.length >= CHUNK) yield writer.take()
+  }
+  yield* flush(writer, run)
+  if (writer.length > 0) yield writer.take()
+}
+
+/** Records that stand behind one another in one block. */
+class Run {
+  #buffer: ArrayBufferLike | undefined
+  #start = 0
+  #end = 0
+
+  take({ buffer, byteOffset, length }: Buffer): boolean {
+    if (this.#buffer !== undefined && (this.#buffer !== buffer || this.#end !== byteOffset)) return false
+    if (this.#buffer === undefined) this.#start = byteOffset
+    this.#buffer = buffer
+    this.#end = byteOffset + length
+    return true
+  }
+
+  get bytes(): Buffer {
+    return Buffer.from(this.#buffer ?? new ArrayBuffer(0), this.#start, this.#end - this.#start)
+  }
+}
+
+/** A part of a block is copied: on its way to another thread a view brings all of its block along. */
+function* flush(writer: Writer, { bytes }: Run): Generator<Buffer> {
+  if (bytes.length > 0 && bytes.length === bytes.buffer.byteLength) {
+    if (writer.length > 0) yield writer.take()
+    yield bytes
+  } else writer.raw(bytes)
+}
 
 function* pack(changes: Iterable<Change>, times: boolean): Generator<Buffer> {
   const writer = new Writer()

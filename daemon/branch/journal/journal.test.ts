@@ -12,6 +12,7 @@ import {
   RECORD_KINDS,
   RESERVE_BYTES,
 } from './format.ts'
+import { PackedOperations } from './packed-operations.ts'
 import { parseJournal, stateOf } from './reader.ts'
 import { append, continueJournal, publishIntent, writePending } from './writer.ts'
 
@@ -59,6 +60,23 @@ function read(bytes: Buffer): Extract<ReturnType<typeof parseJournal>, { kind: '
   if (journal.kind !== 'read') throw new Error(journal.reason)
   return journal
 }
+
+describe('packed operations', () => {
+  it('are those that were packed, in their order, as often as they are asked for', () => {
+    const packed = new PackedOperations()
+    const pushed: Operation[] = []
+    expect([...packed]).toEqual([])
+    for (let round = 0; round < 2000; round++)
+      for (const operation of OPERATIONS) {
+        const named = { ...operation, path: { path: `line\nbreak-\u00e9-${round}` } }
+        pushed.push(named)
+        packed.push(named)
+        if (round % 999 === 0) expect([...packed].length).toBe(pushed.length)
+      }
+    expect([...packed]).toEqual(pushed)
+    expect([...packed]).toEqual(pushed)
+  })
+})
 
 describe('the journal', () => {
   it('gives back what was written', () => {
