@@ -9,6 +9,7 @@ const HOW: Readonly<Record<string, string>> = {
   crun: 'apt-get install crun',
   runc: 'apt-get install runc',
   firejail: 'apt-get install firejail',
+  git: 'apt-get install git',
   rsync: 'apt-get install rsync',
   squid: 'apt-get install squid',
   mitmdump: 'apt-get install mitmproxy',

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { LayerDiffer } from '../../../daemon/branch/diff.ts'
 import { type TestBranch, TestStore } from '../../root/branches.ts'
 import type { BenchArea, BenchCase, Notes } from '../harness.ts'
+import { findPeer } from '../peers.ts'
 
 /** Fork and diff against what a developer would use: a copy of the tree, and `git status` in a repository. */
 
@@ -62,10 +63,10 @@ function createCase(files: number): BenchCase {
   }
 }
 
-/** Every file is modified, the worst case for both: all contents are read and hashed. */
-async function diffCase(files: number, goal: string, notes: Notes): Promise<BenchCase> {
-  const base = scratch('base')
-  fill(base, files, 'base')
+const OURS = 'puzzled diff: both sides hashed, one digest'
+
+/** The same files, changed since their commit; runs git in there. */
+function changedRepository(files: number): (...args: string[]) => Buffer {
   const repository = scratch('repository')
   const git = (...args: string[]): Buffer =>
     execFileSync('git', ['-C', repository, '-c', 'user.name=b', '-c', 'user.email=b@localhost', ...args], {
@@ -77,6 +78,14 @@ async function diffCase(files: number, goal: string, notes: Notes): Promise<Benc
   git('add', '.')
   git('commit', '-qm', 'base')
   fill(repository, files, 'changed')
+  return git
+}
+
+/** Every file is modified, the worst case for both: all contents are read and hashed. */
+async function diffCase(files: number, goal: string, notes: Notes): Promise<BenchCase> {
+  const base = scratch('base')
+  fill(base, files, 'base')
+  const git = findPeer('git', notes) === undefined ? undefined : changedRepository(files)
   const store = newStore()
   const branch: TestBranch = await store.fork([base])
   fill(branch.mount(), files, 'changed')
@@ -95,14 +104,19 @@ async function diffCase(files: number, goal: string, notes: Notes): Promise<Benc
   notes.fact(`diff of ${files} changed files: memory of this process at most`, peak / 1e6, 'MB')
   return {
     name: `diff of ${files} changed files`,
-    baseline: 'git status',
+    baseline: git === undefined ? OURS : 'git status',
+    ...(git === undefined ? { own: true as const } : {}),
     goal,
     rounds: files > 50_000 ? 5 : 10,
     warmUp: 1,
     candidates: {
-      'puzzled diff: both sides hashed, one digest': diff,
-      'git status': () => void git('status', '--porcelain'),
-      'git diff (reads contents)': () => void git('diff', '--stat'),
+      [OURS]: diff,
+      ...(git === undefined
+        ? {}
+        : {
+            'git status': () => void git('status', '--porcelain'),
+            'git diff (reads contents)': () => void git('diff', '--stat'),
+          }),
     },
   }
 }

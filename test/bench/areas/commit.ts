@@ -22,7 +22,8 @@ import { nodeFiles } from '../../../daemon/lib/durable.ts'
 import { newBranchId } from '../../../daemon/lib/ids.ts'
 import { branchRecord } from '../../fakes/branch-record.ts'
 import { TestStore } from '../../root/branches.ts'
-import type { BenchArea, BenchCase } from '../harness.ts'
+import type { BenchArea, BenchCase, Notes } from '../harness.ts'
+import { findPeer } from '../peers.ts'
 
 /** A durable commit against what a developer would do by hand: copy the files over the base, and sync. */
 
@@ -85,7 +86,7 @@ function copyWithFsync(from: string, to: string): void {
     }
 }
 
-function commitCase(files: number): BenchCase {
+function commitCase(files: number, notes: Notes): BenchCase {
   const store = newStore()
   const committer = new WorkerCommitter(store, now)
   const fresh = scratch()
@@ -95,6 +96,13 @@ function commitCase(files: number): BenchCase {
   const [byCopy = '', byRsync = '', byFsync = ''] = targets
   const ready = Promise.all(Array.from({ length: ROUNDS + WARM_UP }, () => prepare(store, files)))
   let used = 0
+  const rsync = findPeer('rsync', notes)
+  const byPeer = {
+    'rsync -aI --delete and sync -f': () => {
+      execFileSync('rsync', ['-a', '--ignore-times', '--delete', `${fresh}/`, byRsync])
+      execFileSync('sync', ['-f', byRsync])
+    },
+  }
   return {
     name: `commit ${files} changed files, durable`,
     baseline: 'cp -a and sync -f',
@@ -111,10 +119,7 @@ function commitCase(files: number): BenchCase {
         execFileSync('cp', ['-a', `${fresh}/.`, byCopy])
         execFileSync('sync', ['-f', byCopy])
       },
-      'rsync -aI --delete and sync -f': () => {
-        execFileSync('rsync', ['-a', '--ignore-times', '--delete', `${fresh}/`, byRsync])
-        execFileSync('sync', ['-f', byRsync])
-      },
+      ...(rsync === undefined ? {} : byPeer),
       'fsync and rename of every file': () => copyWithFsync(fresh, byFsync),
     },
   }
@@ -180,5 +185,5 @@ export const area: BenchArea = {
   name: 'branch',
   missing: () => (process.geteuid?.() === 0 ? undefined : 'needs root'),
   // PUZZLED_BENCH_FILES=10000 for the large one: making six branches of that size takes a minute by itself.
-  cases: async () => [commitCase(FILES), await revertCase(FILES), await discardCase(10 * FILES)],
+  cases: async (notes) => [commitCase(FILES, notes), await revertCase(FILES), await discardCase(10 * FILES)],
 }
