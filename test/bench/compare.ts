@@ -76,7 +76,7 @@ const baseOf = ({ candidates, baseline }: BenchResult): number => candidates[bas
 function timesOf({ area, then, now }: Pair, pace: number): Difference[] {
   return Object.entries(now.candidates).flatMap(([name, candidate]) => {
     const earlier = then.candidates[name]
-    if (earlier === undefined || (name === now.baseline && now.own !== true)) return []
+    if (earlier === undefined || !isOurs(now, name)) return []
     const bound = 1 + Math.max(TOLERANCE, candidate.spread + earlier.spread)
     const about = { area, what: `${now.case}: ${name}`, spread: [earlier.spread, candidate.spread] as const }
     return name === now.baseline
@@ -85,13 +85,20 @@ function timesOf({ area, then, now }: Pair, pace: number): Difference[] {
   })
 }
 
+/** That a peer became slower beside another peer is no news of ours. */
+const isOurs = ({ own }: BenchResult, name: string): boolean => own === true || name.includes('puzzl')
+
+/** What is noted of peers, for the same reason. */
+const OF_PEERS = /direct, no proxy|mitmproxy|squid|sandbox-runtime/
+
 function factsOf(before: BenchReport, after: BenchReport, pace: number): Difference[] {
   return Object.entries(after.areas).flatMap(([area, { facts }]) =>
     facts.flatMap(({ name, value, unit }) => {
       const then = before.areas[area]?.facts.find((fact) => fact.name === name)?.value
       const rate = unit.endsWith('/s')
       const corrected = unit === 'ms' ? value / pace : rate ? value * pace : value
-      if (then === undefined || Math.abs(corrected - then) < (LEAST[unit] ?? 0)) return []
+      if (then === undefined || OF_PEERS.test(name) || Math.abs(corrected - then) < (LEAST[unit] ?? 0))
+        return []
       return differenceOf({ area, what: name, unit, before: then, after: corrected }, 1 + 2 * TOLERANCE, rate)
     }),
   )

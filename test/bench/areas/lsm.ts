@@ -7,7 +7,7 @@ const STACK = '/sys/kernel/security/lsm'
 const OPENS = 20_000
 const PROGRAMS = 20
 const WITHOUT = 'no program attached'
-const WITH = 'a program on file_open'
+const WITH = 'puzzled: a program on file_open'
 
 function whyNot(): string | undefined {
   if (process.geteuid?.() !== 0) return 'needs root'

@@ -57,7 +57,8 @@ export const area: BenchArea = {
       rounds: 20,
       candidates: {
         'node -e 0': () => mustSucceed(process.execPath, ['-e', '0']),
-        probeFeatures: async () => void (await probeFeatures({ stateDirectory: '/var/lib/puzzled' })),
+        'puzzled: probeFeatures': async () =>
+          void (await probeFeatures({ stateDirectory: '/var/lib/puzzled' })),
       },
     },
   ],
