@@ -19,6 +19,8 @@ const check = (tool) => [process.execPath, [tool, '--check']]
 const ALL_MINUTES = Number(process.env.PUZZLED_CI_MINUTES ?? 84)
 /** How long the output of a leg that has ended may stay open: what a test left running can hold it for ever. */
 const GRACE_MS = 5_000
+/** A run that says nothing for long is taken for dead by those who watch it. */
+const QUIET_MS = 60_000
 
 /** Minutes are a hard limit: a leg that hangs must not hide the others. */
 const LEGS = {
@@ -76,7 +78,9 @@ function runLeg(name, leg, minutes) {
     })
     let tail = ''
     let timedOut = false
+    const sign = signOfLife(name)
     child.stdout.on('data', (chunk) => {
+      sign.refresh()
       process.stdout.write(chunk)
       tail = (tail + chunk).slice(-4000)
     })
@@ -87,6 +91,7 @@ function runLeg(name, leg, minutes) {
     }, minutes * 60_000)
     const end = (status) => {
       clearTimeout(timer)
+      clearInterval(sign)
       child.stdout.destroy()
       resolve(judge(timedOut ? null : status, parseTotals(tail)))
     }
@@ -97,6 +102,14 @@ function runLeg(name, leg, minutes) {
     child.once('close', end)
     child.once('exit', (status) => setTimeout(end, GRACE_MS, status))
   })
+}
+
+/** Says after each quiet minute how long a leg has been at work. */
+function signOfLife(name) {
+  const started = performance.now()
+  return setInterval(() => {
+    console.log(`${name}: at work for ${Math.round((performance.now() - started) / 60_000)} minutes`)
+  }, QUIET_MS)
 }
 
 function killGroup(pid) {

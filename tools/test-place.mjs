@@ -9,6 +9,8 @@ import { dirname, join } from 'node:path'
 const NOBODY = 65534
 /** Magic numbers of statfs(2): tmpfs, ramfs, overlay, FUSE, NFS. */
 const NO_DISK = [0x01021994, 0x858458f6, 0x794c7630, 0x65735546, 0x6969]
+/** Sockets of tests lie some sixty bytes below it, and the name of a socket has room for 107. */
+const LONGEST = 40
 /** Set for the run in a copy: it must not look for another place. */
 const MARK = 'PUZZLED_TEST_PLACE'
 
@@ -18,6 +20,7 @@ const asNobody = (test, path) =>
 
 const isDisk = (folder) => existsSync(folder) && !NO_DISK.includes(statfsSync(folder).type)
 const isOpen = (folder) => asNobody('x', folder)
+const isShort = (folder) => Buffer.byteLength(folder) <= LONGEST
 
 /** Whether every user can read the program; `test.mjs` stands for the files that git wrote, koffi for npm's. */
 const isOpenCheckout = (root) =>
@@ -45,10 +48,14 @@ export function testPlace(root) {
 
 function temporaryFolder(undo) {
   const wanted = tmpdir()
-  const found = [wanted, '/var/tmp', '/tmp'].find((folder) => isDisk(folder) && isOpen(folder))
+  const found = [wanted, '/var/tmp', '/tmp'].find(
+    (folder) => isShort(folder) && isDisk(folder) && isOpen(folder),
+  )
   if (found === wanted) return found
   const chosen = found ?? newDisk(undo) ?? wanted
-  console.log(`Temporary files are in ${chosen}: ${wanted} is not on a disk, or closed to other users`)
+  console.log(
+    `Temporary files are in ${chosen}: ${wanted} is not on a disk, closed to other users, or too long a name`,
+  )
   return chosen
 }
 

@@ -6,7 +6,7 @@ import type { CommitJob, JobHooks } from './commit-context.ts'
 import { kernelContext } from './commit-environment.ts'
 import { LayerSources } from './commit-sources.ts'
 import type { DiffJob } from './diff-job.ts'
-import type { KernelDisk } from './kernel-disk.ts'
+import { HoldingDisk, type KernelDisk } from './kernel-disk.ts'
 import { ownLandings } from './own-landings.ts'
 import { packedChanges } from './packed-change.ts'
 import { recoverCommits } from './recover.ts'
@@ -94,5 +94,6 @@ export const commitVerbs = (disk: KernelDisk, tell?: TellProgress): Verbs => ({
   collect: ({ store, retention, now }: CollectCall): Collected =>
     collectCommits(disk, `${store}/journal`, retention, now, tell),
 
-  emptyTrash: (path: string): { branches: number; bytes: number } => emptyTrash(path),
+  emptyTrash: (path: string): { branches: number; bytes: number } =>
+    emptyTrash(path, disk instanceof HoldingDisk ? disk.held : undefined),
 })

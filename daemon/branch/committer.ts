@@ -20,6 +20,9 @@ import { commitOf } from './journal/writer.ts'
 import type { CommitFate } from './recovery-plan.ts'
 import type { Collected, Retention } from './retention.ts'
 
+/** A daemon that stops does not remove gigabytes first. */
+const PATIENCE_MS = 1_000
+
 export interface CommitStore {
   /** The store's directory. */
   readonly root: string
@@ -36,6 +39,7 @@ export class WorkerCommitter {
   readonly #commits: Link
   /** Removal of gigabytes must not make a commit wait. */
   readonly #housekeeping: Link
+  #emptying: Promise<unknown> = Promise.resolve()
 
   constructor(store: CommitStore, now: () => Date, links: () => CommitLinks = ownThreads) {
     this.#store = store
@@ -119,11 +123,19 @@ export class WorkerCommitter {
 
   /** Removes what was discarded. */
   async emptyTrash(): Promise<{ branches: number; bytes: number }> {
-    const path = join(this.#store.root, 'trash')
-    return (await this.#housekeeping.call('emptyTrash', path)) as { branches: number; bytes: number }
+    const emptying = this.#housekeeping.call('emptyTrash', join(this.#store.root, 'trash'))
+    this.#emptying = emptying
+    return (await emptying) as { branches: number; bytes: number }
   }
 
+  /** A thread that is ended in the middle of a removal leaves open what it was reading: small removals are awaited. */
   async close(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const tired = new Promise((resolve) => {
+      timer = setTimeout(resolve, PATIENCE_MS)
+    })
+    await Promise.race([Promise.allSettled([this.#emptying]), tired])
+    clearTimeout(timer)
     await Promise.all([this.#commits.close(), this.#housekeeping.close()])
   }
 }
@@ -134,14 +146,15 @@ export interface CommitLinks {
 }
 
 /** For a daemon: the event loop waits for no disk. */
-export function ownThreads(): CommitLinks {
+export const ownThreads = (): CommitLinks => ({ commits: commitThread(), housekeeping: commitThread() })
+
+function commitThread(): WorkerLink {
   const held = new HeldDescriptors()
-  const commits = new WorkerLink(workerPath('commit'), {
+  return new WorkerLink(workerPath('commit'), {
     data: { held: held.shared },
-    // Its locks among them: nobody could commit into those bases until this process ends.
+    // Locks among them: nobody could commit into those bases until this process ends.
     onEnd: () => held.closeAll(close),
   })
-  return { commits, housekeeping: new WorkerLink(workerPath('commit')) }
 }
 
 /** For a process that serves nobody while it commits. */

@@ -172,27 +172,27 @@ export class KernelDisk implements Disk {
 
 /** The same, with every directory that is open on a list that outlives the thread. */
 export class HoldingDisk extends KernelDisk {
-  readonly #held: HeldDescriptors
+  readonly held: HeldDescriptors
 
   constructor(held: HeldDescriptors) {
     super()
-    this.#held = held
+    this.held = held
   }
 
   override openRoot(path: string): Dir {
     const dir = super.openRoot(path)
-    this.#held.hold(dir)
+    this.held.hold(dir)
     return dir
   }
 
   override openDir(from: Dir, path: Uint8Array): Dir {
     const dir = super.openDir(from, path)
-    this.#held.hold(dir)
+    this.held.hold(dir)
     return dir
   }
 
   override close(dir: Dir): void {
-    this.#held.drop(dir)
+    this.held.drop(dir)
     super.close(dir)
   }
 }

@@ -1,8 +1,9 @@
 import { KernelError } from '../kernel/ffi.ts'
 import { clearImmutable } from '../kernel/file-flags.ts'
-import { close, fchmodat, O, openat, withFd } from '../kernel/paths.ts'
+import { fchmodat, O, openat, withFd } from '../kernel/paths.ts'
 import { type Dir, NO_NAME } from '../lib/disk.ts'
-import { KernelDisk } from './kernel-disk.ts'
+import { HeldDescriptors } from './held-descriptors.ts'
+import { HoldingDisk } from './kernel-disk.ts'
 import { treeSize } from './retention.ts'
 import { removeTree } from './staging-area.ts'
 
@@ -10,7 +11,7 @@ import { removeTree } from './staging-area.ts'
  * A disk for removing what agents left: files that were made immutable and directories that their owner locked are no
  * reason to keep them. For the trash only; a commit never uses it.
  */
-class RemovingDisk extends KernelDisk {
+class RemovingDisk extends HoldingDisk {
   override openDir(dir: Dir, path: Uint8Array): Dir {
     try {
       return super.openDir(dir, path)
@@ -29,7 +30,7 @@ class RemovingDisk extends KernelDisk {
     this.#retry(dir, name, () => super.removeDir(dir, name))
   }
 
-  override rename(...args: Parameters<KernelDisk['rename']>): void {
+  override rename(...args: Parameters<HoldingDisk['rename']>): void {
     this.#retry(args[0], args[1], () => super.rename(...args))
   }
 
@@ -52,9 +53,15 @@ class RemovingDisk extends KernelDisk {
 const refused = (error: unknown, errno: string): boolean =>
   error instanceof KernelError && error.errnoName === errno
 
-/** Removes everything in the trash, whatever depth and names it has. Interrupted, it goes on the next time. */
-export function emptyTrash(path: string): { branches: number; bytes: number } {
-  const disk = new RemovingDisk()
+/**
+ * Removes everything in the trash, whatever depth and names it has. Interrupted, it goes on the next time, and what it
+ * had open is among `held`.
+ */
+export function emptyTrash(
+  path: string,
+  held: HeldDescriptors = new HeldDescriptors(),
+): { branches: number; bytes: number } {
+  const disk = new RemovingDisk(held)
   const trash = disk.openRoot(path)
   try {
     let bytes = 0
@@ -66,6 +73,6 @@ export function emptyTrash(path: string): { branches: number; bytes: number } {
     disk.fsync(trash, NO_NAME)
     return { branches: names.length, bytes }
   } finally {
-    close(trash)
+    disk.close(trash)
   }
 }

@@ -19,77 +19,102 @@ const USER = 1000
 const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
 const MiB = 2 ** 20
 
-/** Slowly, because the meter looks a few times a second and both thresholds are to be seen. */
-const wait = 'select undef, undef, undef,'
-
 interface Row {
   readonly kind: BudgetKind
   readonly limit: number
   readonly more: number
-  /** Perl: goes over the limit, and stays there. */
-  readonly act: string
-  /** What it does once it has more. */
-  readonly after?: string
+  /** Perl: what comes near the limit, and then what goes over it. */
+  readonly near: string
+  readonly over: string
 }
 
+/** The agent goes on when it hears this signal, which no other program takes notice of. */
+const GO = 'WINCH'
+/** What runs in an agent: however slowly the meter looks, it sees the agent near its limit, and then over it. */
+const script = ({ near, over }: Row) =>
+  `$| = 1; my $heard = 0; $SIG{${GO}} = sub { $heard++ };
+   sub pause { select undef, undef, undef, shift }
+   sub hold { my $until = shift; pause(.05) while $heard < $until }
+   ${near}; hold(1); ${over}; hold(2); print "done\n"`
+
+const used = 'sub used { my ($u, $s) = times; $u + $s }'
+const curl = (host: string, body: number) =>
+  body === 0
+    ? `system "curl -sSo /dev/null http://${host}.example.com/" and die`
+    : `system "head -c ${body} /dev/zero | curl -sSo /dev/null --data-binary \\@- http://${host}.example.com/" and die`
+
 const ROWS: readonly Row[] = [
-  { kind: 'wall', limit: 4, more: 600, act: `${wait} 6` },
+  { kind: 'wall', limit: 4, more: 600, near: 'pause(3.7)', over: 'pause(2)' },
   {
     kind: 'cpu',
     limit: 2,
     more: 600,
-    act: `sub used { my ($u, $s) = times; $u + $s } while (used() < 3) { my $until = used() + .05; 1 while used() < $until; ${wait} .15 }`,
+    near: `${used} while (used() < 1.85) { my $until = used() + .05; 1 while used() < $until; pause(.02) }`,
+    over: `while (used() < 3) { my $until = used() + .05; 1 while used() < $until; pause(.15) }`,
   },
   {
     kind: 'memory',
     limit: 60 * MiB,
     more: 600 * MiB,
-    act: `my @x; for (1 .. 75) { push @x, "x" x ${MiB}; ${wait} $_ > 40 ? .3 : 0 }`,
+    near: `my @x; push @x, "x" x ${MiB} for 1 .. 50; for (1 .. 40) { last if $heard; push @x, "x" x ${MiB / 4}; pause(.3) }`,
+    over: `push @x, "x" x ${MiB} for 1 .. 25`,
   },
   {
     kind: 'pids',
     limit: 20,
     more: 200,
-    act: `my @p; for (1 .. 24) { my $p = fork; exec "sleep", "600" unless $p; push @p, $p; ${wait} $_ > 14 ? .5 : 0 }`,
-    after: 'kill KILL => @p;',
+    near: `my @p; sub child { my $p = fork; exec "sleep", "600" unless $p; push @p, $p } child for 1 .. 17`,
+    over: `child for 1 .. 7; hold(2); kill KILL => @p`,
   },
   {
     kind: 'disk',
     limit: 16 * MiB,
     more: 600 * MiB,
-    act: `sub put { open my $f, ">", shift; print $f "x" x shift; close $f } put "big", ${14 * MiB}; for (1 .. 40) { put "small$_", ${MiB / 16}; ${wait} .4 }`,
+    near: `sub put { open my $f, ">", shift; print $f "x" x shift; close $f } put "big", ${14 * MiB}; for (1 .. 28) { last if $heard; put "small$_", ${MiB / 16}; pause(.4) }`,
+    over: `put "more", ${2 * MiB}`,
   },
   {
     kind: 'inodes',
     limit: 200,
     more: 2000,
-    act: `for (1 .. 220) { open my $f, ">", "f$_"; close $f; ${wait} $_ > 170 ? .3 : 0 }`,
+    near: `sub put { open my $f, ">", shift; close $f } put "f$_" for 1 .. 185`,
+    over: `put "g$_" for 1 .. 35`,
   },
   {
     kind: 'deletions',
     limit: 100,
     more: 1000,
-    act: `for (1 .. 130) { unlink "old/$_"; ${wait} $_ > 91 && $_ < 104 ? 1 : 0 }`,
+    near: `unlink "old/$_" for 1 .. 95`,
+    over: `unlink "old/$_" for 96 .. 130`,
   },
   {
     kind: 'requests',
     limit: 10,
     more: 100,
-    act: `for (1 .. 14) { system "curl -sSo /dev/null http://read.example.com/" and die; ${wait} .3 }`,
+    near: `for (1 .. 9) { ${curl('read', 0)} }`,
+    over: `for (1 .. 5) { ${curl('read', 0)}; pause(.3) }`,
   },
   {
     kind: 'egress',
     limit: 40_000,
     more: 400_000,
-    act: `for (1 .. 14) { system "head -c 4000 /dev/zero | curl -sSo /dev/null --data-binary \\@- http://live.example.com/" and die; ${wait} .3 }`,
+    near: `for (1 .. 9) { last if $heard; ${curl('live', 4_000)}; pause(.3) }`,
+    over: `for (1 .. 5) { ${curl('live', 4_000)}; pause(.3) }`,
   },
   {
     kind: 'queued',
     limit: 40_000,
     more: 400_000,
-    act: `for (1 .. 14) { system "head -c 4000 /dev/zero | curl -sSo /dev/null --data-binary \\@- http://queue.example.com/" and die; ${wait} .3 }`,
+    near: `for (1 .. 9) { last if $heard; ${curl('queue', 4_000)}; pause(.3) }`,
+    over: `for (1 .. 5) { ${curl('queue', 4_000)}; pause(.3) }`,
   },
-  { kind: 'exec', limit: 10, more: 100, act: `for (1 .. 14) { system "/bin/true"; ${wait} .3 }` },
+  {
+    kind: 'exec',
+    limit: 10,
+    more: 100,
+    near: `system "/bin/true" for 1 .. 8`,
+    over: `for (1 .. 6) { system "/bin/true"; pause(.3) }`,
+  },
 ]
 
 const NETWORK = new Set<BudgetKind>(['requests', 'egress', 'queued'])
@@ -117,7 +142,7 @@ describe('every kind of budget', () => {
   let opened: OpenedEngine
   let outside: Outside
   const events: PuzzledEvent[] = []
-  const listening = new AbortController()
+  let listening = new AbortController()
 
   beforeEach(async () => {
     dir = mkdtempSync(join(tmpdir(), 'budget-'))
@@ -135,11 +160,13 @@ describe('every kind of budget', () => {
     execFileSync('mount', ['--bind', join(dir, 'hosts'), '/etc/hosts'])
     opened = await openEngine({ ...defaultConfig(), state_dir: join(dir, 'state') }, ROOT, true)
     events.length = 0
+    listening = new AbortController()
     void (async () => {
       for await (const event of opened.engine.events({ branch: null }, listening.signal)) events.push(event)
     })()
   })
   afterEach(async () => {
+    listening.abort()
     for (const { id, state } of await opened.engine.list())
       if (state === 'running' || state === 'frozen') await opened.engine.signal(id, 'KILL')
     await opened.release()
@@ -151,14 +178,14 @@ describe('every kind of budget', () => {
   // What is loaded once and kept is not residue of the first row.
   beforeAll(async () => await warmUp(new Launcher()))
 
-  /** The agent waits for a line, however long the meter takes to look on a busy machine, and then says `done`. */
-  async function begin({ kind, limit, act, after = '' }: Row) {
+  async function begin(row: Row) {
+    const { kind, limit } = row
     const session = await opened.engine.run({
       bases: [join(dir, 'base')],
       profile: NETWORK.has(kind) ? join(dir, 'three-hosts.yaml') : 'offline',
       name: null,
       afterwards: 'discard',
-      command: ['/usr/bin/perl', '-e', `$| = 1; ${act}; <STDIN>; ${after} print "done\\n"`],
+      command: ['/usr/bin/perl', '-e', script(row)],
       cwd: join(dir, 'base'),
       requester: ROOT,
       budgets: { [kind]: limit },
@@ -169,6 +196,15 @@ describe('every kind of budget', () => {
     session.errors?.resume()
     const output = session.output === undefined ? Promise.resolve('') : text(session.output)
     return { ...session, written: output }
+  }
+
+  const said = (id: string) => events.filter((event) => event.kind === 'budget' && event.branch === id)
+
+  async function untilSaid(id: string): Promise<void> {
+    while (said(id).length === 0) {
+      expect((await opened.engine.show(id)).state).not.toBe('stopped')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
   }
 
   async function untilFrozen(id: string): Promise<void> {
@@ -186,9 +222,10 @@ describe('every kind of budget', () => {
       async () => {
         const { kind, limit, more } = row
         const agent = await begin(row)
+        await untilSaid(agent.id)
+        await opened.engine.signal(agent.id, GO)
         await untilFrozen(agent.id)
-        const said = events.filter((event) => event.kind === 'budget' && event.branch === agent.id)
-        expect(said).toEqual([
+        expect(said(agent.id)).toEqual([
           expect.objectContaining({ budget: kind, limit, percent: 90 }),
           expect.objectContaining({ budget: kind, limit, percent: 100 }),
         ])
@@ -206,7 +243,7 @@ describe('every kind of budget', () => {
           state: 'running',
           extensions: { [kind]: more },
         })
-        agent.input?.end('\n')
+        await opened.engine.signal(agent.id, GO)
         expect(await agent.written).toBe('done\n')
         expect(await agent.exited).toMatchObject({ code: 0, cause: 'exited' })
         await opened.engine.finish(agent.id)
