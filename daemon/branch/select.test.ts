@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Change, Changeset, NodeState, NodeType } from '../contract/changeset.ts'
 import { compareChanges, sealChangeset } from './changeset.ts'
@@ -151,4 +152,64 @@ describe('globs', () => {
     expect(globMatcher('a\\xff')(name, '/')).toBe(true)
     expect(globMatcher('a?')(Buffer.from('a\n'), '/')).toBe(true)
   })
+
+  it('take the time of their length, whatever they are and whatever names agents choose', () => {
+    const name = Buffer.from('a'.repeat(255))
+    const deep = Buffer.from('a/'.repeat(2000))
+    for (const part of ['*a', '**a', '**/', '{a,*}', '?*', '[ab]*']) {
+      const glob = globMatcher(`${part.repeat(40)}*b`)
+      expect([glob(name, '/'), glob(deep, '/')]).toEqual([false, false])
+    }
+    expect(globMatcher(`${'*a'.repeat(40)}*`)(name, '/')).toBe(true)
+    expect(() => globMatcher('*'.repeat(2000))).toThrow('at most')
+    expect(() => globMatcher('[z-a]')).toThrow('no set of characters')
+  })
+
+  it('mean what the regular expression means that they were before', () => {
+    const part = fc.constantFrom(
+      '*',
+      '**',
+      '**/',
+      '?',
+      '[ab]',
+      '[!ab]',
+      '{a,b*}',
+      '{,a/}',
+      'a',
+      'b',
+      '/',
+      '.',
+      '+',
+    )
+    const text = fc.array(fc.constantFrom('a', 'b', '/', '.', '+'), { maxLength: 10 })
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 6 }), text, (parts, letters) => {
+        const [glob, path] = [parts.join(''), letters.join('')]
+        fc.pre(!glob.startsWith('/') && !glob.startsWith('./') && !glob.endsWith('/'))
+        const expected = expressionOf(glob).test(path)
+        expect([glob, path, globMatcher(glob)(Buffer.from(path), '/')]).toEqual([glob, path, expected])
+      }),
+      { numRuns: 3000 },
+    )
+  })
 })
+
+const SOURCES: Readonly<Record<string, string>> = {
+  '**/': '(?:.*/)?',
+  '**': '.*',
+  '*': '[^/]*',
+  '?': '[^/]',
+  '[ab]': '[ab]',
+  '[!ab]': '[^/ab]',
+  '{a,b*}': '(?:a|b[^/]*)',
+  '{,a/}': '(?:|a/)',
+  '.': '\\.',
+  '+': '\\+',
+}
+
+/** The globs of this test as a regular expression: right, and slow for some. */
+function expressionOf(glob: string): RegExp {
+  const tokens = glob.match(/\*\*\/|\*\*|\*|\?|\[!?ab\]|\{[^{}]*\}|[\s\S]/g) ?? []
+  const source = tokens.map((token) => SOURCES[token] ?? token).join('')
+  return new RegExp(`^${glob.includes('/') ? '' : '(?:.*/)?'}${source}(?:/.*)?$`, 's')
+}

@@ -3,6 +3,7 @@ import { Buffer } from 'node:buffer'
 import { exactPattern, showBytes } from '../contract/bytes.ts'
 import type { Change, Changeset } from '../contract/changeset.ts'
 import type { Selection } from '../contract/engine.ts'
+import { Automaton } from '../lib/automaton.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { changesAbove, goesAsWhole, leaveWhatDepends, mustComeFirst } from './change-order.ts'
 import { sealChangeset } from './changeset.ts'
@@ -108,36 +109,48 @@ type Matcher = (path: Uint8Array, base: string) => boolean
  */
 export function globMatcher(pattern: string): Matcher {
   if (pattern.startsWith('=/')) return (path, base) => exactPattern(base, path) === pattern
+  if (pattern.length > MOST_LETTERS)
+    throw new PuzzledError('usage', `A pattern has at most ${MOST_LETTERS} characters`)
   const absolute = pattern.startsWith('/')
   const trimmed = pattern.replace(/^\.\//, '').replace(/\/+$/, '')
-  const anywhere = !trimmed.includes('/')
-  const expression = new RegExp(`^${anywhere ? '(?:.*/)?' : ''}${globSource(trimmed)}(?:/.*)?$`, 's')
+  const automaton = new Automaton()
+  const end = automaton.end()
+  const named = addGlob(automaton, trimmed, automaton.below(end))
+  const start = trimmed.includes('/') ? named : automaton.directories(named)
   return (path, base) => {
     const shown = showBytes(Buffer.from(path))
-    return expression.test(absolute ? `${base}/${shown}` : shown)
+    return automaton.matches(start, end, absolute ? `${base}/${shown}` : shown)
   }
 }
 
+const MOST_LETTERS = 1024
 const TOKEN = /\*\*\/|\*\*|\*|\?|\[!?[^\]/]+\]|\{[^{}]*\}|\\x[0-9a-f]{2}|[\s\S]/g
 
-/** No repetition is nested in another: the work is bounded by the pattern's stars, which the user wrote. */
-function globSource(glob: string): string {
-  return (glob.match(TOKEN) ?? [])
-    .map((token) => {
-      if (token === '**/') return '(?:.*/)?'
-      if (token === '**') return '.*'
-      if (token === '*') return '[^/]*'
-      if (token === '?') return '[^/]'
-      if (token.length > 1 && token.startsWith('[')) return `[${classSource(token.slice(1, -1))}]`
-      if (token.length > 1 && token.startsWith('{'))
-        return `(?:${token.slice(1, -1).split(',').map(globSource).join('|')})`
-      return token.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
-    })
-    .join('')
+const inName = (char: string): boolean => char !== '/'
+
+function addGlob(automaton: Automaton, glob: string, next: number): number {
+  return (glob.match(TOKEN) ?? []).reduceRight((following, token) => {
+    if (token === '**/') return automaton.directories(following)
+    if (token === '**') return automaton.anything(following)
+    if (token === '*') return automaton.many(inName, following)
+    if (token === '?') return automaton.one(inName, following)
+    if (token.length > 1 && token.startsWith('[')) return automaton.one(classOf(token), following)
+    if (token.length > 1 && token.startsWith('{')) {
+      const choices = token.slice(1, -1).split(',')
+      return automaton.any(choices.map((choice) => addGlob(automaton, choice, following)))
+    }
+    return automaton.text(token, following)
+  }, next)
 }
 
-const classSource = (inner: string): string => {
+function classOf(token: string): (char: string) => boolean {
+  const inner = token.slice(1, -1)
   const negated = inner.startsWith('!')
   const escaped = (negated ? inner.slice(1) : inner).replace(/[\\\]^[]/g, '\\$&')
-  return negated ? `^/${escaped}` : escaped
+  try {
+    const expression = new RegExp(`[${negated ? '^/' : ''}${escaped}]`)
+    return (char) => expression.test(char)
+  } catch (cause) {
+    throw new PuzzledError('usage', `"${token}" is no set of characters`, { cause })
+  }
 }

@@ -14,7 +14,7 @@ const FILES = 30_000
 const PER_FOLDER = 300
 /**
  * Of each thread. What both hold of a change is its record, outside the heap: with an object for each change, each step
- * of the plan and each line of the journal the heap of 30,000 files did not fit into twice as much.
+ * of the plan and each line of the journal two thirds as many files did not fit into it.
  */
 const HEAP_MB = 48
 /** Of the whole process, which took 122 here: Node alone takes 50, and how soon it collects is its own affair. */
