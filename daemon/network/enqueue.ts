@@ -92,7 +92,9 @@ function beginning(
 
 async function* joined(before: Buffer, rest: Readable | undefined): AsyncGenerator<Uint8Array> {
   if (before.length > 0) yield before
-  if (rest !== undefined) for await (const chunk of rest) yield chunk as Buffer
+  if (rest === undefined) return
+  // Stopped before its end it must live on: over HTTP/2 the refusal goes back by the same stream.
+  for await (const chunk of rest.iterator({ destroyOnReturn: false })) yield chunk as Buffer
 }
 
 function refusal(error: unknown): NetworkDenied {

@@ -37,11 +37,13 @@ export interface HeaderRule {
 /** The request headers that go out, with lower-case names and in their order. */
 export function requestHeaders(headers: Headers, rule: HeaderRule): Headers {
   const named = namedByConnection(headers)
-  return headers
-    .map(([name, value]) => [name.toLowerCase(), value] as const)
-    .filter(
-      ([name]) => !HOP_BY_HOP.has(name) && !named.has(name) && !name.startsWith(':') && leaves(name, rule),
-    )
+  const out: (readonly [string, string])[] = []
+  for (const header of headers) {
+    const name = header[0].toLowerCase()
+    if (HOP_BY_HOP.has(name) || named.has(name) || name.startsWith(':') || !leaves(name, rule)) continue
+    out.push(name === header[0] ? header : [name, header[1]])
+  }
+  return out
 }
 
 function leaves(name: string, rule: HeaderRule): boolean {
@@ -58,7 +60,13 @@ export function responseHeaders(headers: Headers): Headers {
     const lower = name.toLowerCase()
     return (!HOP_BY_HOP.has(lower) || lower === 'trailer') && !named.has(lower) && lower !== 'alt-svc'
   })
-  return once(passed)
+  return saysTwice(passed) ? once(passed) : passed
+}
+
+function saysTwice(headers: Headers): boolean {
+  const said = new Set<string>()
+  for (const [name] of headers) said.add(name.toLowerCase())
+  return said.size < headers.length
 }
 
 /** What HTTP/2 has one place for, and what readers of HTTP/1.1 would each choose another of. */
@@ -101,17 +109,22 @@ function once(headers: Headers): Headers {
   })
 }
 
+const NONE: ReadonlySet<string> = new Set()
+/** Nobody may strip what the other end relies on by naming it in Connection. */
+const KEPT: ReadonlySet<string> = new Set(['content-length', 'content-type', 'authorization', 'cookie'])
+
 /** Headers that the Connection header declares to be about this connection only. */
 function namedByConnection(headers: Headers): ReadonlySet<string> {
-  const values = headers.filter(([name]) => name.toLowerCase() === 'connection').map(([, value]) => value)
-  // Nobody may strip what the other end relies on by naming it here.
-  const kept = new Set(['content-length', 'content-type', 'authorization', 'cookie'])
-  return new Set(
-    values
-      .flatMap((value) => value.split(','))
-      .map((name) => name.trim().toLowerCase())
-      .filter((name) => name !== '' && !kept.has(name)),
-  )
+  let found: Set<string> | undefined
+  for (const [key, value] of headers) {
+    if (key.length !== 10 || key.toLowerCase() !== 'connection') continue
+    found ??= new Set()
+    for (const token of value.split(',')) {
+      const name = token.trim().toLowerCase()
+      if (name !== '' && !KEPT.has(name)) found.add(name)
+    }
+  }
+  return found ?? NONE
 }
 
 /** Node gives raw headers as a flat list. */
@@ -136,16 +149,24 @@ export type FramingRefusal =
  * not rely on that.
  */
 export function badFraming(headers: Headers): FramingRefusal | undefined {
-  const all = (name: string): string[] =>
-    headers.filter(([key]) => key.toLowerCase() === name).map(([, value]) => value)
-  if (headers.some(([name]) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))) return 'bad-name'
-  if (all('host').length === 0) return 'no-host'
-  if (all('host').length > 1) return 'two-hosts'
-  const lengths = all('content-length')
-  const encodings = all('transfer-encoding')
-  if (lengths.length > 1 || lengths.some((value) => !/^\d+$/.test(value))) return 'two-lengths'
-  if (encodings.length > 0 && lengths.length > 0) return 'length-and-chunked'
-  if (encodings.length > 1 || encodings.some((value) => value.toLowerCase() !== 'chunked'))
-    return 'bad-transfer-encoding'
-  return undefined
+  let [hosts, lengths, encodings] = [0, 0, 0]
+  let [badLength, badEncoding] = [false, false]
+  for (const [key, value] of headers) {
+    if (!NAME.test(key)) return 'bad-name'
+    const name = key.toLowerCase()
+    if (name === 'host') hosts++
+    else if (name === 'content-length') {
+      lengths++
+      badLength ||= !/^\d+$/.test(value)
+    } else if (name === 'transfer-encoding') {
+      encodings++
+      badEncoding ||= value.toLowerCase() !== 'chunked'
+    }
+  }
+  if (hosts !== 1) return hosts === 0 ? 'no-host' : 'two-hosts'
+  if (lengths > 1 || badLength) return 'two-lengths'
+  if (encodings > 0 && lengths > 0) return 'length-and-chunked'
+  return encodings > 1 || badEncoding ? 'bad-transfer-encoding' : undefined
 }
+
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/

@@ -42,10 +42,14 @@ const accept = (text: string, address?: Address): { ok: true; host: Hostname } =
   host: Object.freeze({ text, address }) as Hostname,
 })
 
+/** What nearly every host is: lower-case labels, the last of them no number, none of them encoded. */
+const PLAIN = /^(?:(?!xn--)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*(?!xn--)[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+
 /** A host without a port. IPv6 literals may stand in brackets. Everything doubtful is refused, nothing is repaired. */
 export function parseHostname(input: string | Uint8Array): HostResult {
   // latin1 keeps one byte one character: nothing can be decoded into something else.
   const text = typeof input === 'string' ? input : Buffer.from(input).toString('latin1')
+  if (text.length <= 253 && PLAIN.test(text)) return accept(text)
   if (text === '') return refuse('empty')
   if (text.length > 255) return refuse('too-long')
   const character = badCharacter(text)

@@ -22,6 +22,8 @@ const LONG = 28
 export class NameGuard {
   readonly #rules: CompiledRules
   readonly #known = new Set<string>()
+  /** Names that rules spell out, which are as many as the rules have. */
+  readonly #exact = new Set<string>()
   #minute = 0
   #fresh = 0
 
@@ -31,6 +33,7 @@ export class NameGuard {
 
   /** `minute` is any clock in minutes. */
   check(host: Hostname, minute: number): NameVerdict {
+    if (this.#exact.has(host.text)) return { ok: true }
     if (this.#rules.mode === 'none')
       return { ok: false, rule: 'no-network', reason: 'This branch has no network' }
     const patterns = this.#rules.rules
@@ -39,8 +42,11 @@ export class NameGuard {
       .filter((pattern) => matchesHost(pattern, host))
     if (patterns.length === 0 && this.#rules.mode !== 'open-read')
       return { ok: false, rule: 'no-rule', reason: `No rule names the host "${host.text}"` }
-    if (host.address !== undefined || patterns.some((pattern) => pattern.kind === 'exact'))
+    if (host.address !== undefined) return { ok: true }
+    if (patterns.some((pattern) => pattern.kind === 'exact')) {
+      this.#exact.add(host.text)
       return { ok: true }
+    }
     const odd = oddShape(host.text)
     if (odd !== undefined) return { ok: false, rule: 'name-shape', reason: `"${host.text}" ${odd}` }
     if (this.#known.has(host.text)) return { ok: true }

@@ -29,8 +29,11 @@ const OVERRIDES: ReadonlySet<string> = new Set([
 /** Headers that make a server judge another path than the one in the request line. */
 const REROUTES: ReadonlySet<string> = new Set(['x-original-url', 'x-rewrite-url', 'x-original-uri'])
 
-export const header = (headers: Headers, name: string): string | undefined =>
-  headers.find(([key]) => key.toLowerCase() === name)?.[1]
+/** The first value of a header; `name` in lower case. */
+export function header(headers: Headers, name: string): string | undefined {
+  for (const one of headers) if (one[0].length === name.length && one[0].toLowerCase() === name) return one[1]
+  return undefined
+}
 
 /** The method alone proves nothing (S38): everything that turns a read into a write counts. */
 export function natureOf(request: RequestShape): Nature {
@@ -92,6 +95,7 @@ const isGitFetch = (request: RequestShape): boolean =>
 
 /** Some servers run mutations that come by GET. */
 const isGraphqlChange = (target: Target): boolean =>
+  target.query !== '' &&
   queryParameters(target.query).some(
     ([name, value]) => name === 'query' && /\b(mutation|subscription)\b/.test(value),
   )

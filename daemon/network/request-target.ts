@@ -51,7 +51,11 @@ function badTarget(raw: string): TargetRefusal | undefined {
   return undefined
 }
 
+/** Nothing that anybody would read in a second way: no escapes, dots, parameters or empty segments. */
+const PLAIN = /^(?:\/[A-Za-z0-9_~!$&'()*+,=:@-][A-Za-z0-9_~!$&'()*+,=:@.-]*)*\/?$/
+
 function readingsOf(path: string): readonly string[] | TargetRefusal {
+  if (PLAIN.test(path)) return [path]
   if (/%(?![0-9a-fA-F]{2})/.test(path)) return 'bad-escape'
   const found = new Set<string>()
   const once = decode(path, true)
@@ -80,6 +84,7 @@ const decode = (text: string, keepSlash: boolean): string =>
 
 /** Query parameters, decoded like forms; names and values of a query that does not decode stay as they are. */
 export function queryParameters(query: string): readonly (readonly [string, string])[] {
+  if (query === '') return []
   return query
     .split(/[&;]/)
     .filter((pair) => pair !== '')

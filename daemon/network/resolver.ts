@@ -22,6 +22,8 @@ const MAX_PINS = 4_096
 
 interface Pin {
   readonly answer: Promise<LookupAnswer>
+  /** The answer, once it is here. */
+  known?: readonly Address[]
   until: number
 }
 
@@ -41,7 +43,24 @@ export class PinnedResolver {
 
   /** All addresses of the host. One that may not be dialled refuses the whole name: a mixed answer is an attack. */
   async resolve(host: Hostname, allowed: readonly Cidr[]): Promise<readonly Address[]> {
-    const addresses = host.address === undefined ? await this.#pinned(host.text) : [host.address]
+    return this.#judged(
+      host,
+      host.address === undefined ? await this.#pinned(host.text) : [host.address],
+      allowed,
+    )
+  }
+
+  /** Whether the host may be dialled, where that needs no look-up. Throws as `resolve` does; false: ask that. */
+  mayDial(host: Hostname, allowed: readonly Cidr[]): boolean {
+    const pin = this.#pins.get(host.text)
+    const known = pin !== undefined && pin.until > performance.now() ? pin.known : undefined
+    const addresses = host.address === undefined ? known : [host.address]
+    if (addresses === undefined) return false
+    this.#judged(host, addresses, allowed)
+    return true
+  }
+
+  #judged(host: Hostname, addresses: readonly Address[], allowed: readonly Cidr[]): readonly Address[] {
     const own = this.#own()
     for (const address of addresses) {
       const verdict = judgeAddress(address, own, allowed)
@@ -67,6 +86,7 @@ export class PinnedResolver {
       const answer = await pin.answer
       const ttl = Math.min(Math.max(answer.ttlSeconds * 1000, MIN_PIN_MS), MAX_PIN_MS)
       pin.until = performance.now() + ttl
+      pin.known = answer.addresses
       return answer.addresses
     } catch (error) {
       pin.until = performance.now() + FAILURE_MS

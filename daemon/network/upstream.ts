@@ -36,6 +36,17 @@ const MAX_ORIGINS = 256
 /** Loaded by the first connection that needs it: many agents make none. */
 const tls = (): typeof import('node:tls') => process.getBuiltinModule('node:tls')
 
+/** By the list of a rule, which lives as long as the branch. */
+const ranges = new WeakMap<readonly Cidr[], string>()
+
+function rangesOf(allowed: readonly Cidr[]): string {
+  const known = ranges.get(allowed)
+  if (known !== undefined) return known
+  const text = allowed.map((cidr) => `${cidr.address.text}/${cidr.prefix}`).join()
+  ranges.set(allowed, text)
+  return text
+}
+
 const contexts = new Map<string, SecureContext>()
 
 /** Reading all authorities takes longer than a handshake, so each set of them is read once. */
@@ -70,8 +81,9 @@ export class Upstream {
 
   /** Throws `NetworkDenied` when the destination may not be dialled; everything later goes to the handler. */
   async dispatch(request: UpstreamRequest, handler: AnswerHandler): Promise<void> {
-    await this.#resolver.resolve(request.host, request.allowed)
-    const { method, target, headers, body, upgrade, sending, host, port, scheme } = request
+    const { host, allowed } = request
+    if (!this.#resolver.mayDial(host, allowed)) await this.#resolver.resolve(host, allowed)
+    const { method, target, headers, body, upgrade, sending, port, scheme } = request
     const framing = framingOf(headers, body === null || Buffer.isBuffer(body) ? body : 'stream')
     const authority = formatAuthority(host, port, scheme)
     const call = new Call({
@@ -146,8 +158,7 @@ export class Upstream {
 
   #originOf(destination: Destination): Origin {
     const { scheme, host, port, allowed } = destination
-    const ranges = allowed.map((cidr) => `${cidr.address.text}/${cidr.prefix}`).join()
-    const key = `${scheme}://${urlHost(host)}:${port} ${ranges}`
+    const key = `${scheme}://${urlHost(host)}:${port} ${rangesOf(allowed)}`
     const known = this.#origins.get(key)
     if (known !== undefined) return known
     const origin = new Origin(this.#limits, () => this.#secure(destination))
