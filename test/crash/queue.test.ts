@@ -5,8 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { observeFailpoints } from '../../daemon/lib/failpoint.ts'
 import { RequestQueue } from '../../daemon/network/queue.ts'
 import { bundleChild } from './child.ts'
+import { queueLife } from './queue-life.ts'
 
 let work = ''
 let child: Awaited<ReturnType<typeof bundleChild>>
@@ -127,35 +129,54 @@ async function scenario(
   }
 }
 
+/** Steps in front of everything that is sent. The first record of a queue is its own; requests and approvals follow. */
+const BEFORE = [
+  'queue.before-append',
+  'queue.before-write',
+  'queue.after-write',
+  'queue.after-sync',
+  'queue.appended',
+].flatMap((name) => [name, `${name}#3`, `${name}#6`])
+BEFORE.push('queue.body-durable', 'queue.body-durable#2', 'replay.before-sending', 'replay.before-sending#3')
+/** Steps between the record that a request is being sent and the one of how that ended. */
+const UNDER_WAY = ['replay.sending', 'replay.answered', 'replay.sending#3', 'replay.answered#3']
+const BEHIND = ['replay.recorded', 'replay.recorded#3']
+
 describe('a daemon that dies between two steps', () => {
-  it.each([
-    'queue.body-durable',
-    'queue.before-append',
-    'queue.before-write',
-    'queue.after-write',
-    'queue.after-sync',
-    'queue.appended',
-    'replay.before-sending',
-  ])('at %s: everything accepted is sent exactly once', async (name) => {
+  it.each(BEFORE)('at %s: everything accepted is sent exactly once', async (name) => {
     const { states, arrived, signal } = await scenario(() => 'accept', `${name}=kill`)
     expect(signal).toBe('SIGKILL')
     expect(states.every((state) => state === 'sent')).toBe(true)
     expect(arrived).toBe(states.length)
   })
 
-  it.each(['replay.sending', 'replay.answered'])(
-    'at %s: the request is unknown and nothing is sent behind it',
-    async (name) => {
-      const { states, arrived, signal } = await scenario(() => 'accept', `${name}=kill`)
-      expect(signal).toBe('SIGKILL')
-      expect(states).toEqual(['unknown', 'approved', 'approved', 'approved'])
-      expect(arrived).toBe(name === 'replay.answered' ? 1 : 0)
-    },
-  )
+  it.each(UNDER_WAY)('at %s: the request is unknown and nothing is sent behind it', async (name) => {
+    const { states, arrived, signal } = await scenario(() => 'accept', `${name}=kill`)
+    expect(signal).toBe('SIGKILL')
+    const sent = name.endsWith('#3') ? 2 : 0
+    const expected = ['sent', 'sent', 'unknown', 'approved', 'approved', 'approved'].slice(2 - sent)
+    expect(states).toEqual(expected.slice(0, 4))
+    expect(arrived).toBe(sent + (name.startsWith('replay.answered') ? 1 : 0))
+  })
 
-  it('at replay.recorded: goes on behind it', async () => {
-    const { states, arrived } = await scenario(() => 'accept', 'replay.recorded=kill')
+  it.each(BEHIND)('at %s: goes on behind it', async (name) => {
+    const { states, arrived } = await scenario(() => 'accept', `${name}=kill`)
     expect([states, arrived]).toEqual([['sent', 'sent', 'sent', 'sent'], 4])
+  })
+
+  it('was killed above at every step that a life of the queue has', async () => {
+    const passed = new Set<string>()
+    const recorder = new Recorder(() => 'accept')
+    const port = await recorder.listen()
+    observeFailpoints((name) => passed.add(name))
+    try {
+      await queueLife(mkdtempSync(join(work, 'q-')), port, 4, () => undefined)
+    } finally {
+      observeFailpoints(undefined)
+      await recorder.close()
+    }
+    const killed = new Set([...BEFORE, ...UNDER_WAY, ...BEHIND].map((name) => name.replace(/#\d+$/, '')))
+    expect([...passed].sort()).toEqual([...killed].sort())
   })
 })
 

@@ -1,19 +1,32 @@
+import { randomInt } from 'node:crypto'
+import { createSocket } from 'node:dgram'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterEach, describe, expect } from 'vitest'
 import { type Address, parseAddress } from '../../daemon/network/address.ts'
+import { answer, parseQuery, RCODE, TYPE } from '../../daemon/network/dns-message.ts'
 import type { NetworkOptions } from '../../daemon/network/gate-network.ts'
+import { systemLookup } from '../../daemon/network/resolver.ts'
 import { HOSTILE_HOSTS } from '../fixtures/hostile-hosts.ts'
 import { network, rule } from '../fixtures/network-rules.ts'
 import { Rig } from '../root/network-rig.ts'
 import { needs, program, root } from '../tier/needs.ts'
+import { Capture } from './capture.ts'
 
 const it = needs(root, program('python3'), program('curl'))
 const rigs: Rig[] = []
+const captures: Capture[] = []
 afterEach(async () => {
+  for (const capture of captures.splice(0)) await capture.close()
   for (const rig of rigs.splice(0)) await rig.close()
 })
+
+async function watch(...parameters: Parameters<typeof Capture.open>): Promise<Capture> {
+  const capture = await Capture.open(...parameters)
+  captures.push(capture)
+  return capture
+}
 
 async function open(
   profile: Parameters<typeof Rig.open>[0],
@@ -23,8 +36,6 @@ async function open(
   rigs.push(rig)
   return rig
 }
-
-const OPEN = network([], { mode: 'open-read' })
 
 function addresses(...texts: string[]): readonly Address[] {
   return texts.map(parseAddress).filter((one) => one !== undefined)
@@ -57,17 +68,23 @@ async function raw(rig: Rig, requests: readonly string[]): Promise<readonly stri
 describe('S33 hosts that parsers read differently', () => {
   it('are refused, or dialled as exactly the name that was judged', async () => {
     const dialled: string[] = []
-    const rig = await open(OPEN, {
-      lookup: (name) => {
-        dialled.push(name)
-        return Promise.reject(new Error('not in this test'))
+    const rig: Rig = await open(
+      network([rule('one', { hosts: ['control.example.org'], ports: [80] })], { mode: 'open-read' }),
+      {
+        lookup: async (name) => {
+          dialled.push(name)
+          if (name !== 'control.example.org') throw new Error('not in this test')
+          return { addresses: addresses(rig.outside.address), ttlSeconds: 60 }
+        },
       },
-    })
+    )
+    const path = '/puzzled-marker-s33'
+    const capture = await watch({ texts: [path], places: [rig.outside.address] })
     const hosts = HOSTILE_HOSTS.filter(({ host }) => host.length < 20_000)
     const shown = (host: string): string => (host.includes(':') && !host.includes('[') ? `[${host}]` : host)
     const get = await raw(
       rig,
-      hosts.map(({ host }) => `GET http://${shown(host)}/ HTTP/1.1\r\nHost: ${shown(host)}\r\n\r\n`),
+      hosts.map(({ host }) => `GET http://${shown(host)}${path} HTTP/1.1\r\nHost: ${shown(host)}\r\n\r\n`),
     )
     const good = new Set(hosts.map(({ canonical }) => canonical))
     for (const name of dialled) expect(good.has(name), name).toBe(true)
@@ -78,17 +95,36 @@ describe('S33 hosts that parsers read differently', () => {
       if (canonical === undefined) expect(['400', ''], JSON.stringify(host)).toContain(get[at])
       else expect(['403', '502'], JSON.stringify(host)).toContain(get[at])
     }
+    expect(await capture.seen()).toEqual({ [path]: 0, [rig.outside.address]: 0 })
+    const url = `http://control.example.org${path}`
+    expect(await raw(rig, [`GET ${url} HTTP/1.1\r\nHost: control.example.org\r\n\r\n`])).toEqual(['200'])
+    expect((await capture.seen())[path]).toBeGreaterThan(0)
   })
 })
+
+/** A name service of the host: every name is at the same place. */
+async function nameServer(asked: string[]): Promise<{ place: string; close(): Promise<void> }> {
+  const socket = createSocket('udp4', (message, from) => {
+    const query = parseQuery(message)
+    if (!query.ok) return
+    asked.push(query.question.name)
+    const found = query.question.type === TYPE.A ? addresses(rigs[0]?.outside.address ?? '') : []
+    socket.send(answer(query.question, RCODE.ok, found), from.port, from.address)
+  })
+  await new Promise<void>((ready) => socket.bind(0, '127.0.0.1', ready))
+  return {
+    place: `127.0.0.1:${socket.address().port}`,
+    close: () => new Promise((done) => socket.close(() => done())),
+  }
+}
 
 describe('S34 names', () => {
   it('that no rule allows are never looked up outside, and carry nothing out', async () => {
     const asked: string[] = []
-    const lookup = async (name: string) => {
-      asked.push(name)
-      return { addresses: addresses('127.88.0.1'), ttlSeconds: 0 }
-    }
-    const rig = await open(network([rule('star', { hosts: ['*.example.com'], ports: [80] })]), { lookup })
+    const server = await nameServer(asked)
+    const rig = await open(network([rule('star', { hosts: ['*.example.com'], ports: [80] })]), {
+      lookup: systemLookup([server.place]),
+    })
     const names = [
       'evil.test',
       'mzxw6ytboi2dsnbrgm3dkobzge4tqnjuga2tknbu.example.com',
@@ -96,15 +132,30 @@ describe('S34 names', () => {
       'a.b.c.d.e.f.g.h.i.j.example.com',
       '169.254.169.254.nip.io',
     ]
+    // As they stand in a question: each label behind its length.
+    const onWire = (name: string): string =>
+      name.replace(/[^.]+\.?/g, (label) => {
+        const text = label.replace('.', '')
+        return String.fromCharCode(text.length) + text
+      })
+    const capture = await watch({ texts: [...names, 'ok.example.com'].map(onWire), places: [server.place] })
     const code = `import socket\nfor n in ${JSON.stringify([...names, 'ok.example.com'])}:\n  try: print(n, socket.getaddrinfo(n, 80)[0][4][0])\n  except OSError as e: print(n, e.args[0])`
     const said = await rig.run(['python3', '-c', code])
     for (const name of names) expect(said.out).toContain(`${name} -2`)
     expect(said.out).toMatch(/^ok\.example\.com (198\.1[89]\.|fd70:)/m)
     await rig.run(['curl', '-s', '-x', 'http://127.0.0.1:3128', ...names.map((name) => `http://${name}/`)])
     expect(asked).toEqual([])
+    for (const [text, frames] of Object.entries(await capture.seen()))
+      expect([text, frames]).toEqual([text, 0])
     expect(rig.events).toContainEqual(
       expect.objectContaining({ layer: 'dns', subject: 'evil.test', rule: 'no-rule' }),
     )
+    expect((await rig.run(['curl', '-s', 'http://ok.example.com/'])).out).toContain('hello from')
+    expect(new Set(asked)).toEqual(new Set(['ok.example.com']))
+    const seen = await capture.seen()
+    expect([seen[onWire('ok.example.com')], seen[onWire('evil.test')]]).toEqual([expect.any(Number), 0])
+    expect(seen[onWire('ok.example.com')]).toBeGreaterThan(0)
+    await server.close()
   })
 
   it('are pinned: a second answer with a private address is not followed, a first one is refused', async () => {
@@ -181,19 +232,39 @@ describe('S35 addresses that are not the outside', () => {
     expect(own.length).toBeGreaterThan(0)
     const all = [...SERVICES, ...own.map((text) => (text.includes(':') ? `[${text}]` : text))]
     let answer = ''
-    const rig = await open(OPEN, { lookup: async () => ({ addresses: addresses(answer), ttlSeconds: 0 }) })
+    const rig: Rig = await open(
+      network([rule('opted-in', { hosts: ['in.example'], ports: [80] })], { mode: 'open-read' }),
+      {
+        lookup: async (name) => ({
+          addresses: addresses(name === 'in.example' ? rig.outside.address : answer),
+          ttlSeconds: 0,
+        }),
+      },
+    )
+    // A port that nobody else here uses: this host's own addresses carry other traffic.
+    const port = randomInt(20_000, 30_000)
+    const bare = (host: string): string => host.replace(/[[\]]/g, '')
+    const places = all.map((host) => `${parseAddress(bare(host))?.text ?? ''}:${port}`)
+    const capture = await watch({ texts: ['/puzzled-marker-s35'], places })
+    const get = (host: string, suffix = `:${port}`): string =>
+      `GET http://${host}${suffix}/puzzled-marker-s35 HTTP/1.1\r\nHost: ${host}${suffix}\r\n\r\n`
     const literal = await raw(
       rig,
-      all.map((host) => `GET http://${host}/ HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
+      all.map((host) => get(host)),
     )
     expect(Object.fromEntries(all.map((host, at) => [host, literal[at]]))).toEqual(
       Object.fromEntries(all.map((host) => [host, '403'])),
     )
     for (const [at, host] of all.entries()) {
-      answer = host.replace(/[[\]]/g, '')
-      const [status] = await raw(rig, [`GET http://n${at}.example/ HTTP/1.1\r\nHost: n${at}.example\r\n\r\n`])
+      answer = bare(host)
+      const [status] = await raw(rig, [get(`n${at}.example`)])
       expect([host, status]).toEqual([host, '403'])
     }
+    for (const [place, frames] of Object.entries(await capture.seen()))
+      expect([place, frames]).toEqual([place, 0])
+    // One that a rule opts in, though it is this host's as well.
+    expect(await raw(rig, [get('in.example', '')])).toEqual(['200'])
+    expect((await capture.seen())['/puzzled-marker-s35']).toBeGreaterThan(0)
   })
 })
 
@@ -231,12 +302,16 @@ except OSError as e: print('closed')
         rule('opaque', { hosts: ['t.example.org'], class: 'live', tls: 'tunnel' }),
       ]),
     )
+    const capture = await watch({ places: [rig.outside.address] })
     expect((await rig.run(['python3', '-c', probe(connect, sni, host)])).out.trim()).toBe(expected)
-    if (expected !== '200') expect(rig.outside.requests).toEqual([])
+    const frames = (await capture.seen())[rig.outside.address]
+    if (expected === '200') expect(frames).toBeGreaterThan(0)
+    else expect([frames, rig.outside.requests]).toEqual([0, []])
   })
 
   it('to other ports, and without TLS on port 443, are refused', async () => {
     const rig = await open(network([rule('read', { hosts: ['a.example.com'] })]))
+    const capture = await watch({ places: [rig.outside.address] })
     for (const port of [22, 25, 80, 8443])
       expect(
         (
@@ -248,6 +323,9 @@ except OSError as e: print('closed')
     ])
     expect(plain).toEqual(['200'])
     expect(rig.events).toContainEqual(expect.objectContaining({ rule: 'not-tls' }))
-    expect(rig.outside.requests).toEqual([])
+    expect([await capture.seen(), rig.outside.requests]).toEqual([{ [rig.outside.address]: 0 }, []])
+    // The same way, as it is meant.
+    await rig.run(['python3', '-c', probe('a.example.com', 'a.example.com', 'a.example.com')])
+    expect((await capture.seen())[rig.outside.address]).toBeGreaterThan(0)
   })
 })

@@ -7,18 +7,21 @@ import { BranchQueue } from '../../daemon/network/branch-queue.ts'
 import { network, rule } from '../fixtures/network-rules.ts'
 import { Rig } from '../root/network-rig.ts'
 import { needs, program, root } from '../tier/needs.ts'
+import { Capture } from './capture.ts'
 
 const it = needs(root, program('curl'))
 const SECRET = 'sk-live-0123456789abcdef'
 const PLACEHOLDER = 'PUZZLED-TOKEN-1'
 
 const rigs: Rig[] = []
+const captures: Capture[] = []
 let secrets = ''
 beforeEach(() => {
   secrets = mkdtempSync(join(tmpdir(), 'puzzled-secrets-'))
   writeFileSync(join(secrets, 'token'), `${SECRET}\n`, { mode: 0o600 })
 })
 afterEach(async () => {
+  for (const capture of captures.splice(0)) await capture.close()
   for (const rig of rigs.splice(0)) await rig.close()
   rmSync(secrets, { recursive: true })
 })
@@ -27,6 +30,16 @@ async function open(...parameters: Parameters<typeof Rig.open>): Promise<Rig> {
   const rig = await Rig.open(...parameters)
   rigs.push(rig)
   return rig
+}
+
+/** Frames that leave this host for the other end, and those with one of the texts in clear. */
+async function watch(rig: Rig, texts: readonly string[] = []) {
+  const capture = await Capture.open({ texts, places: [rig.outside.address] })
+  captures.push(capture)
+  return {
+    left: async (): Promise<number> => (await capture.seen())[rig.outside.address] ?? -1,
+    seen: () => capture.seen(),
+  }
 }
 
 const curl = async (rig: Rig, ...args: string[]): Promise<string> =>
@@ -55,13 +68,17 @@ describe('S38 a read that is a write', () => {
     [['-X', 'PUT', '--data', 'x'], '/bucket/key?X-Amz-Signature=1'],
   ])('curl %j %s is denied, or queued where writes are', async (args, path) => {
     const rig = await open(PROFILE)
+    const { left } = await watch(rig)
     expect(await curl(rig, ...args, `https://r.example.com${path}`)).toMatch(/"rule":"read".*\|403$/s)
     expect(await curl(rig, ...args, `https://q.example.com${path}`)).toMatch(/"queued":true.*\|202$/s)
-    expect(rig.outside.requests).toEqual([])
+    expect([await left(), rig.outside.requests]).toEqual([0, []])
+    expect(await curl(rig, 'https://r.example.com/x')).toMatch(/\|200$/)
+    expect(await left()).toBeGreaterThan(0)
   })
 
   it('an upgrade and a git push are denied where they would have to be queued', async () => {
     const rig = await open(PROFILE)
+    const { left } = await watch(rig)
     const upgrade = [
       '--http1.1',
       '-H',
@@ -75,7 +92,9 @@ describe('S38 a read that is a write', () => {
     expect(await curl(rig, 'https://q.example.com/r.git/info/refs?service=git-receive-pack')).toMatch(
       /\|403$/,
     )
-    expect(rig.outside.requests).toEqual([])
+    expect([await left(), rig.outside.requests]).toEqual([0, []])
+    await curl(rig, 'https://q.example.com/r.git/info/refs?service=git-upload-pack')
+    expect(await left()).toBeGreaterThan(0)
   })
 
   it('headers that are on no list stay inside', async () => {
@@ -138,12 +157,15 @@ describe('S39 replay', () => {
     await queued(rig)
     for (const name of filesBelow(rig.directory))
       expect(readFileSync(name).includes(SECRET), name).toBe(false)
+    const { left } = await watch(rig)
     const queue = await later(rig, profile(), rig.outside.address)
+    expect(await left()).toBe(0)
     expect(await queue.replay()).toMatchObject({
       sent: [expect.anything(), expect.anything()],
       stopped: undefined,
     })
     await queue.close()
+    expect(await left()).toBeGreaterThan(0)
     expect(rig.outside.requests.map((one) => [one.method, one.url, one.body])).toEqual([
       ['POST', '/1', '{"n":1}'],
       ['POST', '/2', '{"n":1}'],
@@ -176,13 +198,14 @@ describe('S39 replay', () => {
   ])('stops when %s', async (_name, rules, address, because) => {
     const rig = await open(profile())
     await queued(rig)
+    const { left } = await watch(rig)
     const queue = await later(rig, rules(), address ?? rig.outside.address)
     const report = await queue.replay()
     // By name: another defence behind the one that is tried would stop it as well.
     const reason = expect.stringMatching(because)
     expect(report).toMatchObject({ sent: [], stopped: { state: 'failed', reason }, waiting: 1 })
     await queue.close()
-    expect(rig.outside.requests).toEqual([])
+    expect([await left(), rig.outside.requests]).toEqual([0, []])
   })
 })
 
@@ -222,8 +245,13 @@ describe('S40 credentials', () => {
         })
       response.end()
     }
+    const { seen } = await watch(rig, [SECRET, PLACEHOLDER])
     const out = await curl(rig, '-i', '-L', '--location-trusted', ...bearer, 'https://api.example.com/')
     await curl(rig, ...bearer, 'http://api.example.com/')
+    // What went out in clear text was the placeholder; the secret went nowhere but into TLS.
+    const frames = await seen()
+    expect(frames[SECRET]).toBe(0)
+    expect(frames[PLACEHOLDER]).toBeGreaterThan(0)
     expect(arrived[0]).toBe(`api.example.com Bearer ${SECRET}`)
     expect(arrived.slice(1).join()).not.toContain(SECRET)
     expect(arrived[1]).toBe(`evil.example.com Bearer ${PLACEHOLDER}`)
@@ -257,6 +285,7 @@ describe('S41 too much of everything', () => {
     const rig = await open(PROFILE, {
       queueLimits: { maxRequests: 2, maxBytes: 10_000, maxBodyBytes: 5_000 },
     })
+    const { left } = await watch(rig)
     const url = 'http://api.example.com/'
     const post = (bytes: number) => ['-X', 'POST', '-H', 'Expect:', '--data-binary', 'x'.repeat(bytes), url]
     expect(await curl(rig, '-H', `X: ${'x'.repeat(70_000)}`, url)).toContain('|431')
@@ -264,8 +293,10 @@ describe('S41 too much of everything', () => {
     expect(await curl(rig, ...post(6_000))).toMatch(/body-too-large.*\|413$/s)
     for (const expected of ['|202', '|202']) expect(await curl(rig, ...post(100))).toContain(expected)
     expect(await curl(rig, ...post(100))).toMatch(/queue-full.*\|429$/s)
+    expect([await left(), rig.outside.requests]).toEqual([0, []])
     for (const expected of ['|200', '|200', '|429'])
       expect(await curl(rig, 'http://few.example.com/')).toContain(expected)
+    expect(await left()).toBeGreaterThan(0)
     expect(
       await curl(rig, '-X', 'POST', '--data-binary', 'x'.repeat(6_000), 'http://small.example.com/'),
     ).toMatch(/\|(429|502)$/)

@@ -1,11 +1,10 @@
-import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect } from 'vitest'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
 import { network, rule } from '../fixtures/network-rules.ts'
 import { needs, program, root } from '../tier/needs.ts'
 import { makeBranch, run, type TestBranch, warmUp } from './branch.fixture.ts'
+import { buildGoReader } from './go-program.ts'
 import { Rig } from './network-rig.ts'
 
 const it = needs(root, program('curl'), program('python3'))
@@ -114,14 +113,8 @@ describe('a program in its branch', () => {
     program('go'),
     program('python3'),
   )('of Go reads http and https, with and without the variables', async () => {
-    const source = join(rig.directory, 'main.go')
-    writeFileSync(
-      source,
-      'package main\nimport ("fmt"; "io"; "net/http"; "os")\nfunc main() { for _, u := range os.Args[1:] { r, e := http.Get(u); if e != nil { fmt.Println(e); os.Exit(1) }; b, _ := io.ReadAll(r.Body); fmt.Println(r.Proto, string(b)) } }\n',
-    )
     const binary = join(branch.base, 'reads')
-    const built = spawnSync('go', ['build', '-o', binary, source], { encoding: 'utf8', cwd: rig.directory })
-    expect(built.stderr).toBe('')
+    buildGoReader(rig.directory, binary)
     const urls = ['http://a.example.com/go', 'https://a.example.com/go']
     const expected = 'HTTP/1.1 hello from a.example.com/go\nHTTP/2.0 hello from a.example.com/go\n'
     const bare = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy', 'ALL_PROXY'].flatMap((name) => [

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect } from 'vitest'
 import { network, rule } from '../fixtures/network-rules.ts'
 import { needs, program, root } from '../tier/needs.ts'
+import { buildGoReader } from './go-program.ts'
 import { Rig } from './network-rig.ts'
 
 let rig: Rig
@@ -15,17 +16,11 @@ afterEach(async () => await rig.close())
 
 describe('programs that bring their own HTTP', () => {
   needs(root, program('go'))('a Go program reads with and without the variables', async () => {
-    const source = join(rig.directory, 'main.go')
-    writeFileSync(
-      source,
-      'package main\nimport ("fmt"; "io"; "net/http"; "os")\nfunc main() { r, e := http.Get("https://a.example.com/go"); if e != nil { fmt.Println(e); os.Exit(1) }; b, _ := io.ReadAll(r.Body); fmt.Print(r.Proto, " ", string(b)) }\n',
-    )
     const binary = join(rig.directory, 'main')
-    const built = spawnSync('go', ['build', '-o', binary, source], { encoding: 'utf8', cwd: rig.directory })
-    expect(built.stderr).toBe('')
+    buildGoReader(rig.directory, binary)
     for (const bare of [false, true]) {
-      const said = await rig.run([binary], { bare })
-      expect(said.out).toBe('HTTP/2.0 hello from a.example.com/go')
+      const said = await rig.run([binary, 'https://a.example.com/go'], { bare })
+      expect(said.out).toBe('HTTP/2.0 hello from a.example.com/go\n')
     }
   })
 
