@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { personRights } from './person.ts'
 import { write } from './terminal.ts'
 import type { VerbContext } from './verb.ts'
 
@@ -26,9 +27,11 @@ export function openPager(context: VerbContext, env: NodeJS.ProcessEnv = process
   const command = env.PUZZLED_PAGER ?? env.PAGER ?? 'less'
   if (process.stdout.isTTY !== true || command === '' || command === 'cat')
     return { print: (text) => context.print(text), close: async () => undefined }
+  const person = personRights(env)
   const child = spawn('/bin/sh', ['-c', command], {
+    ...person,
     stdio: ['pipe', 'inherit', 'inherit'],
-    env: pagerEnvironment(env, process.geteuid?.() ?? 0),
+    env: pagerEnvironment(person.env, person.uid ?? process.geteuid?.() ?? 0),
   })
   const ended = new Promise<void>((resolve) => {
     child.on('close', () => resolve())

@@ -54,7 +54,11 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ['NO_COLOR', 'No colours, whatever its value.'],
   [
     'PUZZLED_PAGER, PAGER',
-    'What `diff` is shown with at a terminal. Default: `less`. Empty or `cat`: no pager. It gets no LESSOPEN, and as root LESSSECURE=1.',
+    'What `diff` is shown with at a terminal. Default: `less`. Empty or `cat`: no pager. It gets no LESSOPEN, and as root LESSSECURE=1. Under `sudo` it runs as the person who typed it.',
+  ],
+  [
+    'VISUAL, EDITOR',
+    'What `queue edit` opens a request in. Default: `vi`. Under `sudo` it runs as the person who typed it.',
   ],
   ['SUDO_UID, SUDO_GID, SUDO_USER', 'Under `sudo` the person who typed it is the requester, not root.'],
   ['DBUS_SYSTEM_BUS_ADDRESS', 'The bus on which the daemon is looked for.'],
@@ -95,8 +99,8 @@ function exitStatus(): string {
 }
 
 const EXAMPLES = `${heading('Examples')}${prose('Let an agent work, look at what it did, and decide:')}${example(`sudo puzzlectl run --name fix --then hold -- sh -c 'echo fixed > note.txt'
-puzzlectl diff fix
-puzzlectl approve fix -m 'looks right'`)}${prose('Let it land by itself where the policy has no objection, with less than the profile allows:')}${example(`sudo puzzlectl run --budget wall=10m --budget memory=2G -- make test`)}${prose('Take back what was committed:')}${example('puzzlectl revert COMMIT')}`
+sudo puzzlectl diff fix
+sudo puzzlectl approve fix -m 'looks right'`)}${prose('Let it land by itself where the policy has no objection, with less than the profile allows:')}${example(`sudo puzzlectl run --budget wall=10m --budget memory=2G -- make test`)}${prose('Take back what was committed:')}${example('sudo puzzlectl revert COMMIT')}`
 
 const items = (rows: readonly (readonly [string, string])[]): string =>
   rows.map(([term, text]) => item(`\`${term}\``, text)).join('')

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Engine, QueuedView, QueueEdit } from '../../../daemon/contract/engine.ts'
 import { PuzzledError } from '../../../daemon/lib/errors.ts'
 import { jsonText } from '../../json.ts'
+import { type PersonRights, personRights } from '../../person.ts'
 import { bannerText } from '../../render/banner.ts'
 import { editOf, formText, headerOf, isObeyed } from '../../render/request-form.ts'
 import { visibleLine } from '../../render/visible.ts'
@@ -72,8 +73,14 @@ async function inEditor(engine: Engine, branch: string, view: QueuedView): Promi
   const directory = await mkdtemp(join(tmpdir(), 'puzzlectl-'))
   const file = join(directory, `${view.id.replace(/[^\w-]/g, '')}.http`)
   try {
+    const person = personRights()
     await writeFile(file, form, { mode: 0o600, flag: 'wx' })
-    await runEditor(file)
+    // Only the file is theirs: in a directory of theirs another one could be put in its place, for root to read.
+    if (person.uid !== undefined && person.gid !== undefined) {
+      await chmod(directory, 0o711)
+      await chown(file, person.uid, person.gid)
+    }
+    await runEditor(file, person)
     return editOf(await readFile(file, 'utf8'), view, body)
   } finally {
     await rm(directory, { recursive: true, force: true })
@@ -88,11 +95,11 @@ function editableText(body: Buffer): string | null {
     : null
 }
 
-function runEditor(file: string): Promise<void> {
-  const editor = process.env.VISUAL || process.env.EDITOR || 'vi'
+function runEditor(file: string, person: PersonRights): Promise<void> {
+  const editor = person.env.VISUAL || person.env.EDITOR || 'vi'
   return new Promise((done, failed) => {
     // $EDITOR may hold arguments; the shell splits it and nothing else.
-    const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { stdio: 'inherit' })
+    const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', file], { ...person, stdio: 'inherit' })
     child.once('error', failed)
     child.once('exit', (code) => {
       if (code === 0) done()
