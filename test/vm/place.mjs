@@ -11,6 +11,8 @@ const DISK_MIB = 6144
 /** What the emulator takes beside the guest's memory: 512 MiB of translated code, and itself. */
 const EMULATOR_MIB = 768
 const GUEST_MIB = { least: 1024, most: 3072 }
+/** Told from what else may lie where PUZZLED_VM_CACHE points. */
+const OURS = 'puzzled-vm-run-'
 /** A folder is made a moment before it is locked. */
 const UNLOCKED_MS = 60_000
 
@@ -20,13 +22,13 @@ const unlessLocked = (folder, ...command) =>
 
 /** Makes the folder of this run, which is removed at the exit, by whatever signal a process can hear. */
 export function runFolder(cache) {
-  for (const name of readdirSync(cache).filter((each) => /^(job|run)-/.test(each))) {
+  for (const name of readdirSync(cache).filter((each) => each.startsWith(OURS))) {
     const folder = join(cache, name)
     const seen = statSync(folder, { throwIfNoEntry: false })
     if (seen === undefined || Date.now() - seen.mtimeMs < UNLOCKED_MS) continue
     unlessLocked(folder, 'rm', '-rf', '--one-file-system', '--', folder)
   }
-  const folder = mkdtempSync(join(cache, 'job-'))
+  const folder = mkdtempSync(join(cache, OURS))
   // The lock belongs to the open descriptor: it stays when flock ends, and goes when this process does.
   const descriptor = openSync(folder, 'r')
   const locked = spawnSync('flock', ['--nonblock', '3'], {

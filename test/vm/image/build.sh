@@ -7,7 +7,7 @@ mkdir -p "$CACHE"
 exec 9>"$CACHE/lock"
 flock 9
 # what a build that was killed left: nobody else builds now
-rm -rf --one-file-system "$CACHE"/{tree,initrd}.?????? "$CACHE"/*.new
+rm -rf --one-file-system "$CACHE"/puzzled-{tree,initrd}.?????? "$CACHE"/{base-*.tar,root-*.ext4,data}.new
 export CACHE KERNEL
 bash "$here/tools.sh" 9>&-
 bash "$here/kernel.sh" 9>&-

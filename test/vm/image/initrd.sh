@@ -2,7 +2,7 @@
 # initrd.sh TREE VERSION OUT: busybox and the few modules that the root disk needs; everything else is in the root.
 . "$(dirname "$0")/common.sh"
 tree=$1 version=$2 out=$3
-work=$(mktemp -d "$CACHE/initrd.XXXXXX")
+work=$(mktemp -d "$CACHE/puzzled-initrd.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"/{bin,modules,proc,sys,dev,newroot}
 cp "$tree/bin/busybox" "$work/bin/busybox"

@@ -27,7 +27,7 @@ if [ ! -e "$base" ]; then
 fi
 
 say 'guest layer'
-tree=$(mktemp -d "$CACHE/tree.XXXXXX")
+tree=$(mktemp -d "$CACHE/puzzled-tree.XXXXXX")
 trap 'rm -rf "$tree"' EXIT
 tar -C "$tree" --xattrs -xf "$base"
 version=$(cat "$kernel/version")
