@@ -10,19 +10,17 @@ async function factsAtLimit(held: boolean): Promise<unknown> {
   const reader = { read: () => ({ disk: 100 }), extend: () => undefined, held }
   const space = { readerOf: () => reader } as unknown as Parameters<typeof budgeting>[2]
   const agent = { readings: () => ({}), freeze: async () => undefined } as unknown as RunningAgent
-  const record = { id: 'b' } as unknown as Parameters<Watch>[0]
+  const budgets = { limits: { disk: 100 } }
+  const resolved = { profile: { resolved: { budgets } }, extensions: {} }
+  const record = { id: 'b', ...resolved } as unknown as Parameters<Watch>[0]
   let watch: ReturnType<Watch> | undefined
   try {
     return await new Promise((resolve) => {
-      watch = budgeting(true, network, space).watch(
-        record,
-        { limits: { disk: 100 }, atLimit: 'freeze' },
-        agent,
-        {
-          crossed: () => undefined,
-          exceeded: (_message, _action, facts) => resolve(facts),
-        },
-      )
+      watch = budgeting(true, network, space).watch(record, 'freeze', agent, {
+        crossed: () => undefined,
+        exceeded: (_message, _action, facts) => resolve(facts),
+        spent: () => undefined,
+      })
     })
   } finally {
     await watch?.stop()

@@ -1,7 +1,10 @@
 import type { Budgeting } from './agent/ports.ts'
 import type { BranchSpace } from './branch/space.ts'
-import { exceededError, Meter } from './budget/meter.ts'
+import { type Amounts, amountText, checkAmount, limitsOf, optionText } from './budget/limits.ts'
+import { exceededError, Meter, type MeterPorts, noLimit } from './budget/meter.ts'
 import { Rest } from './budget/rest.ts'
+import { leftOf, spentOut } from './budget/spent.ts'
+import type { BranchRecord } from './contract/branch.ts'
 import type { BudgetKind } from './contract/profile.ts'
 import { PuzzledError } from './lib/errors.ts'
 import type { NetworkParts } from './network-parts.ts'
@@ -9,14 +12,18 @@ import type { NetworkParts } from './network-parts.ts'
 /** A meter per agent. Where nobody could be asked for more, a frozen agent would stand still for ever: it is ended. */
 export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchSpace): Budgeting => ({
   atLimit: (wished) => (canAsk ? wished : 'kill'),
-  watch: (record, { limits, atLimit }, agent, hooks) => {
+  left,
+  extended,
+  watch: (record, atLimit, agent, hooks) => {
     const { id } = record
+    const limits = limitsNow(record)
+    const before: Amounts = record.used ?? {}
     const { disk, inodes, deletions } = limits
     const layers = disk === undefined && inodes === undefined ? null : space.readerOf(id, limits)
     const gone = deletions === undefined ? null : space.deletionsOf(record, deletions)
     const rest = new Rest<Partial<Record<BudgetKind, number>>>()
     const written = () => ({ ...layers?.read(), ...defined('deletions', gone?.read()) })
-    const meter = new Meter(limits, atLimit, {
+    const ports: MeterPorts = {
       readings: async () => {
         const used = agent.readings()
         const cpu = used.cpu ?? null
@@ -34,10 +41,13 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
       extended: (kind, limit) => {
         if (kind === 'disk' || kind === 'inodes') layers?.extend(kind, limit)
         else if (kind === 'deletions') gone?.extend(limit)
-        else agent.extend(kind, limit)
+        // The gate of programs counts from the start of this agent.
+        else agent.extend(kind, kind === 'exec' ? limit - (before.exec ?? 0) : limit)
       },
       now: () => performance.now(),
-    })
+      spent: (used) => hooks.spent(used),
+    }
+    const meter = new Meter(limits, atLimit, ports, before)
     if (Object.keys(limits).length > 0) meter.start()
     return {
       extend: (kind, by) => meter.extend(kind, by),
@@ -46,6 +56,32 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
     }
   },
 })
+
+function left(record: BranchRecord): Amounts {
+  const limits = limitsNow(record)
+  const before: Amounts = record.used ?? {}
+  const kind = spentOut(limits, before)
+  if (kind === undefined) return leftOf(limits, before)
+  const used = amountText(kind, before[kind] ?? 0)
+  throw new PuzzledError(
+    'budget-exceeded',
+    `The ${kind} budget of branch ${record.id} is used up (${used})`,
+    {
+      hint: `A reviewer gives it more: puzzlectl budget ${record.id} ${kind}=${optionText(kind, limits[kind] ?? 0)}`,
+      data: { branch: record.id, budget: kind, used: before[kind], limit: limits[kind] },
+    },
+  )
+}
+
+function extended({ profile, extensions }: BranchRecord, kind: BudgetKind, by: number): Amounts {
+  checkAmount(kind, by)
+  if (profile.resolved.budgets.limits[kind] === undefined) throw noLimit(kind)
+  return { ...extensions, [kind]: (extensions[kind] ?? 0) + by }
+}
+
+/** Those of the profile, with what a person has added. */
+const limitsNow = ({ profile, extensions }: BranchRecord): Amounts =>
+  limitsOf(profile.resolved.budgets, {}, extensions)
 
 const defined = (kind: BudgetKind, amount: number | undefined): Partial<Record<BudgetKind, number>> =>
   amount === undefined ? {} : { [kind]: amount }

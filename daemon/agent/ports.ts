@@ -252,21 +252,29 @@ export interface BudgetWatch {
   extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }>
   /** Why the agent may not simply go on: it stands still for a budget. Null while it may. */
   refusal(): Error | null
-  stop(): Promise<void>
+  /** Answers what the branch has used up for good, in this start and those before it. */
+  stop(): Promise<Readonly<Record<string, number>>>
 }
 
 export interface BudgetHooks {
   crossed(budget: BudgetKind, used: number, limit: number, percent: number): void
   /** The agent stands still or was ended. */
   exceeded(message: string, action: 'freeze' | 'kill', facts: Readonly<Record<string, unknown>>): void
+  /** What the branch has used up for good, now and then: a daemon that is killed must not forget it. */
+  spent(used: Readonly<Record<string, number>>): void
 }
 
 export interface Budgeting {
   /** What happens at 100 %: the profile's wish, or `kill` where nobody could be asked. */
   readonly atLimit: (wished: 'freeze' | 'kill') => 'freeze' | 'kill'
+  /** What is left of the branch's limits for one more start. Throws `budget-exceeded` when one of them is used up. */
+  left(record: BranchRecord): Profile['budgets']['limits']
+  /** The extensions of a branch in which nothing runs, with this one; `usage` where there is no such limit. */
+  extended(record: BranchRecord, kind: BudgetKind, by: number): BranchRecord['extensions']
+  /** The limits are those of the record, with what a person has added. */
   watch(
     record: BranchRecord,
-    budgets: Profile['budgets'],
+    atLimit: Profile['budgets']['atLimit'],
     agent: RunningAgent,
     hooks: BudgetHooks,
   ): BudgetWatch

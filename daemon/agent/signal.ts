@@ -42,7 +42,9 @@ export async function thawBranch(ports: Ports, running: RunningAgents, id: strin
   return thawed
 }
 
-/** More of one budget for a running or frozen branch; kept in its record. */
+const IDLE: ReadonlySet<BranchRecord['state']> = new Set(['ready', 'stopped', 'held'])
+
+/** More of one budget, kept in the record; an agent that stands still for it goes on. */
 export async function extendBudget(
   ports: Ports,
   running: RunningAgents,
@@ -50,6 +52,13 @@ export async function extendBudget(
   kind: BudgetKind,
   by: number,
 ): Promise<BranchRecord> {
+  const record = await ports.store.read(id)
+  // Where nothing runs: for the next command in it. Deletions are the gate's, which has judged already.
+  if (IDLE.has(record.state) && kind !== 'deletions') {
+    const extensions = ports.budgets.extended(record, kind, by)
+    await ports.audit.record('extend', id, { budget: kind, by })
+    return ports.store.update(id, { extensions })
+  }
   await agentOf(ports, running, id)
   const watch = running.watchOf(id)
   if (watch === undefined)

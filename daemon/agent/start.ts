@@ -21,6 +21,7 @@ export async function startAgent(
   record: BranchRecord,
   request: StartRequest,
 ): Promise<{ agent: RunningAgent; exited: Promise<AgentExit> }> {
+  const limits = ports.budgets.left(record)
   const mounts = await ports.layers.mounts(record)
   const { command, cwd } = request.again ?? record
   await ports.audit.record('start', record.id, { command, cwd })
@@ -31,7 +32,7 @@ export async function startAgent(
     const why = request.again === undefined ? 'the agent runs' : 'a command runs in its place'
     const moved = await ports.store.move(record.id, 'running', why)
     const start = {
-      profile: { ...moved.profile.resolved, budgets: { ...budgets, atLimit } },
+      profile: { ...moved.profile.resolved, budgets: { limits, atLimit } },
       mounts,
       argv: command,
       cwd,
@@ -45,16 +46,20 @@ export async function startAgent(
   // What an earlier start was granted in the same matter no longer holds.
   const before = record.grants.filter(({ what }) => !granted.some((grant) => grant.what === what))
   const grants = [...before, ...granted]
-  const settle = async (exit: AgentExit): Promise<AgentExit> => {
+  const settle = async (exit: AgentExit, used: Used = {}): Promise<AgentExit> => {
     await log.end()
     // In a branch that was only created, the first command is the agent.
-    return recordExit(ports, record.id, exit, request.again === undefined || record.state === 'ready')
+    const own = request.again === undefined || record.state === 'ready'
+    return recordExit(ports, record.id, exit, own, used)
   }
-  const watch = await watchOrEnd(ports, record, { ...budgets, atLimit }, agent, settle)
+  const watch = await watchOrEnd(ports, record, atLimit, agent, settle)
   const exited = agent.exited.then(async (exit) => {
     // Whatever else fails: that the agent ended is recorded.
-    await watch.stop().catch((error: unknown) => warn(ports, record.id, `Its meter did not stop: ${error}`))
-    return settle(exit)
+    const used = await watch.stop().catch((error: unknown) => {
+      warn(ports, record.id, `Its meter did not stop: ${error}`)
+      return {}
+    })
+    return settle(exit, withCpuOf(exit, used, record.used ?? {}))
   })
   running.add(record.id, agent, watch, exited)
   try {
@@ -68,16 +73,25 @@ export async function startAgent(
   return { agent, exited }
 }
 
+type Used = NonNullable<BranchRecord['used']>
+
+/** The meter reads now and then; what the kernel counted to the end is exact. */
+const withCpuOf = (exit: AgentExit, used: Used, before: Used): Used => {
+  if (used.cpu === undefined) return used
+  const counted = (before.cpu ?? 0) + (exit.cpuUserMs + exit.cpuSystemMs) / 1000
+  return { ...used, cpu: Math.max(used.cpu, counted) }
+}
+
 /** An agent whose budgets nobody watches must not go on. */
 async function watchOrEnd(
   ports: Ports,
   record: BranchRecord,
-  budgets: LaunchRequest['profile']['budgets'],
+  atLimit: LaunchRequest['profile']['budgets']['atLimit'],
   agent: RunningAgent,
   settle: (exit: AgentExit) => Promise<AgentExit>,
 ): Promise<BudgetWatch> {
   try {
-    return ports.budgets.watch(record, budgets, agent, budgetHooks(ports, record.id))
+    return ports.budgets.watch(record, atLimit, agent, budgetHooks(ports, record.id))
   } catch (error) {
     await agent.kill('signal')
     await settle(await agent.exited)
@@ -120,6 +134,11 @@ function budgetHooks(ports: Ports, id: string): BudgetHooks {
       ports.store
         .move(id, 'frozen', message)
         .catch((error: unknown) => warn(ports, id, `The freeze is not on record: ${error}`))
+    },
+    spent: (used) => {
+      ports.store
+        .update(id, { used })
+        .catch((error: unknown) => warn(ports, id, `What it used up is not on record: ${error}`))
     },
   }
 }
@@ -170,13 +189,19 @@ export async function reclaim(ports: Ports, running: RunningAgents, id: string):
 }
 
 /** `own`: it was the agent of the branch. What ran in its place later must not make a failed agent a good one. */
-async function recordExit(ports: Ports, id: string, exit: AgentExit, own = true): Promise<AgentExit> {
+async function recordExit(
+  ports: Ports,
+  id: string,
+  exit: AgentExit,
+  own = true,
+  used: Used = {},
+): Promise<AgentExit> {
   const what = exit.signal === null ? `exit status ${exit.code ?? '?'}` : `signal ${exit.signal}`
   await ports.store.move(
     id,
     'stopped',
     `the ${own ? 'agent' : 'command'} ended: ${exit.cause === 'exited' ? what : `${exit.cause}, ${what}`}`,
-    own ? { exit } : {},
+    { ...(own ? { exit } : {}), ...(Object.keys(used).length === 0 ? {} : { used }) },
   )
   await ports.audit.record('exit', id, { ...exit, own })
   return exit

@@ -102,6 +102,22 @@ describe('a meter', () => {
     })
   })
 
+  it('goes on where earlier starts stood, and says what was used up in steps and at the end', async () => {
+    const world = new World()
+    const spent: Amounts[] = []
+    const ports = Object.assign(world, { spent: (used: Amounts) => void spent.push(used) })
+    const meter = new Meter({ wall: 100, exec: 10, memory: 9 }, 'freeze', ports, { wall: 90, exec: 4 })
+    world.used = { exec: 1, memory: 8 }
+    world.time = 3_000
+    await meter.check()
+    expect(spent).toEqual([{ wall: 93, exec: 5 }])
+    world.time = 10_000
+    await meter.check()
+    expect(meter.exceeded).toMatchObject({ budget: 'wall', used: 100 })
+    world.used = {}
+    expect(await meter.stop()).toEqual({ wall: 100, exec: 5 })
+  })
+
   it('stays frozen while another budget is used up', async () => {
     const world = new World()
     const meter = new Meter({ wall: 10, disk: 100 }, 'freeze', world)

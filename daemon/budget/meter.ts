@@ -2,6 +2,7 @@ import type { BudgetKind, Budgets } from '../contract/profile.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { type BudgetExceeded, type Crossing, hasRoom, judge, type Said } from './ledger.ts'
 import { type Amounts, checkAmount, optionText } from './limits.ts'
+import { isWorthKeeping, onTop, spentOf } from './spent.ts'
 
 /** What the meter needs of the outside; it knows no kernel. */
 export interface MeterPorts {
@@ -20,6 +21,8 @@ export interface MeterPorts {
   extended?(kind: BudgetKind, limit: number): void
   /** Milliseconds of a clock that never goes back. */
   now(): number
+  /** What was used up for good, whenever it is worth putting on record. */
+  spent?(used: Amounts): void
 }
 
 /** How long a budget may be passed unnoticed. Memory, processes and disk are held by the kernel where it can. */
@@ -43,8 +46,15 @@ export class Meter {
   #timer: NodeJS.Timeout | undefined
   #busy: Promise<void> = Promise.resolve()
   #stopped = false
+  readonly #before: Amounts
+  #last: Amounts
+  #kept: Amounts
 
-  constructor(limits: Amounts, atLimit: Budgets['atLimit'], ports: MeterPorts) {
+  /** `before` is what earlier starts have used up for good. */
+  constructor(limits: Amounts, atLimit: Budgets['atLimit'], ports: MeterPorts, before: Amounts = {}) {
+    this.#before = before
+    this.#last = before
+    this.#kept = before
     this.#limits = limits
     this.#atLimit = atLimit
     this.#ports = ports
@@ -69,10 +79,13 @@ export class Meter {
     this.#schedule()
   }
 
-  async stop(): Promise<void> {
+  /** Answers what was used up for good, as far as it could be read. */
+  async stop(): Promise<Amounts> {
     this.#stopped = true
     clearTimeout(this.#timer)
     await this.#busy
+    await this.#usage().catch(() => undefined)
+    return spentOf(this.#last, this.#limits)
   }
 
   /** One reading, judged and acted on. Calls that overlap share one. */
@@ -85,7 +98,7 @@ export class Meter {
   async extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }> {
     checkAmount(kind, by)
     const limit = this.#limits[kind]
-    if (limit === undefined) throw new PuzzledError('usage', `The branch has no limit of ${kind} to extend`)
+    if (limit === undefined) throw noLimit(kind)
     this.#limits = { ...this.#limits, [kind]: limit + by }
     this.#ports.extended?.(kind, limit + by)
     if (this.#frozenAt === null) return { resumed: false }
@@ -103,7 +116,17 @@ export class Meter {
 
   async #usage(): Promise<Amounts> {
     const until = this.#frozenAt ?? this.#ports.now()
-    return { ...(await this.#ports.readings()), wall: (until - this.#began - this.#frozenMillis) / 1000 }
+    const wall = (until - this.#began - this.#frozenMillis) / 1000
+    const used = onTop({ ...(await this.#ports.readings()), wall }, this.#before)
+    this.#last = atLeast(used, this.#last)
+    return used
+  }
+
+  #keep(): void {
+    const spent = spentOf(this.#last, this.#limits)
+    if (!isWorthKeeping(spent, this.#kept, this.#limits)) return
+    this.#kept = spent
+    this.#ports.spent?.(spent)
   }
 
   #schedule(): void {
@@ -136,6 +159,7 @@ export class Meter {
   async #look(): Promise<BudgetExceeded | null> {
     const { crossings, exceeded, said } = judge(await this.#usage(), this.#limits, this.#atLimit, this.#said)
     this.#said = said
+    this.#keep()
     for (const crossing of crossings) this.#ports.announce(crossing)
     return exceeded
   }
@@ -150,6 +174,17 @@ export class Meter {
     this.#acted = true
   }
 }
+
+/** What is counted goes away with what counts it: the most that was ever read stays. */
+const atLeast = (used: Amounts, known: Amounts): Amounts => ({
+  ...known,
+  ...Object.fromEntries(
+    Object.entries(used).map(([kind, amount]) => [kind, Math.max(amount, known[kind as BudgetKind] ?? 0)]),
+  ),
+})
+
+export const noLimit = (kind: BudgetKind): PuzzledError =>
+  new PuzzledError('usage', `The branch has no limit of ${kind} to extend`)
 
 /** For whoever wants an agent to go on that stands still for its budget: only more of the budget helps. */
 export const exceededError = (what: BudgetExceeded, branch: string): PuzzledError =>

@@ -67,4 +67,6 @@ export interface BranchRecord {
   commit: { id: string; at: string; digest: string } | null
   /** Limits that were extended by a person, by budget kind. */
   extensions: Readonly<Record<string, number>>
+  /** What its agent and the commands in its place have used up for good, by budget kind; absent: nothing yet. */
+  used?: Readonly<Record<string, number>>
 }

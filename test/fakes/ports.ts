@@ -233,10 +233,12 @@ function portsOf(world: FakeWorld): Ports {
     launcher: fakeLauncher(world),
     budgets: {
       atLimit: (wished) => wished,
+      left: ({ profile }) => profile.resolved.budgets.limits,
+      extended: ({ extensions }, kind, by) => ({ ...extensions, [kind]: by }),
       watch: () => ({
         extend: async () => ({ resumed: true }),
         refusal: () => world.refusal,
-        stop: async () => undefined,
+        stop: async () => ({}),
       }),
     },
     outbox: {
