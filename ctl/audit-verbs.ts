@@ -11,15 +11,21 @@ export const AUDIT: Verb = {
       name: 'verify',
       group: 'System',
       summary: 'check every record and signature; name the first that is wrong',
-      options: [['--key <file>', 'public key (default: the one beside the log)']],
+      options: [
+        ['--key <file>', 'public key (default: the one beside the log)'],
+        ['--head <records:root>', 'what this verb printed earlier: the log must have grown from it'],
+      ],
       load: () => import('./commands/audit/verify.ts'),
     },
     {
       name: 'prove',
       group: 'System',
-      args: '<record>',
-      summary: 'prove that a record is in the log, by its number',
-      options: [['--size <records>', 'the log as it was with so many records']],
+      args: '[record]',
+      summary: 'prove that a record is in the log, by its number, or that the log only grew',
+      options: [
+        ['--size <records>', 'the log as it was with so many records'],
+        ['--since <records>', 'instead of a record: so many were the beginning of the log as it is now'],
+      ],
       load: () => import('./commands/audit/prove.ts'),
     },
     {

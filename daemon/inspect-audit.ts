@@ -1,12 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { blame } from './audit/blame.ts'
-import type { Verification } from './audit/check.ts'
+import type { KeptHead, Verification } from './audit/check.ts'
 import { EXPORT_FORMATS, exportLine } from './audit/export.ts'
 import { keyOf } from './audit/key-file.ts'
-import { type InclusionProof, proveInclusion } from './audit/prove.ts'
+import {
+  type ConsistencyProof,
+  type InclusionProof,
+  proveConsistency,
+  proveInclusion,
+} from './audit/prove.ts'
 import type { Provenance } from './audit/provenance.ts'
 import { type AuditRecord, branchOf, decodeRecord } from './audit/record.ts'
+import { segmentName } from './audit/segment-name.ts'
 import { linesOf, listSegments } from './audit/segments.ts'
 import { loadPublicKey } from './audit/signer.ts'
 import { verifyLog } from './audit/verify.ts'
@@ -17,9 +23,11 @@ export type { Provenance, ToldProvenance } from './audit/provenance.ts'
 
 /** The audit log for reading only: beside a running daemon, and where the store cannot be opened any more. */
 export interface AuditReader {
-  /** With the key of that file, or the one that lies beside the log. */
-  verify(keyFile: string | null): Promise<Verification>
+  /** With the key of that file, or the one that lies beside the log; and that it grew from what somebody kept of it. */
+  verify(keyFile: string | null, kept: KeptHead | null): Promise<Verification>
   prove(record: number, size?: number): Promise<InclusionProof>
+  /** That the first `size` records are the beginning of the log as it is now. */
+  proveGrowth(size: number): Promise<ConsistencyProof>
   export(format: string, version: string): AsyncIterable<string>
   /** Everything on record about one branch or commit; a prefix is enough. */
   trace(branch: string): AsyncIterable<AuditRecord>
@@ -39,11 +47,12 @@ export function auditOf(state: string): AuditReader {
   const readable = <Result>(work: Promise<Result>): Promise<Result> =>
     work.catch((error: unknown) => Promise.reject(unreadable(directory, error)))
   return {
-    verify: async (keyFile) =>
-      readable(
-        verifyLog(directory, await (keyFile === null ? readable(loadPublicKey(directory)) : keyOf(keyFile))),
-      ),
+    verify: async (keyFile, kept) => {
+      const key = await (keyFile === null ? readable(loadPublicKey(directory)) : keyOf(keyFile))
+      return readable(verifyLog(directory, key, kept))
+    },
     prove: (record, size) => readable(proveInclusion(directory, record, size)),
+    proveGrowth: (size) => readable(proveConsistency(directory, size)),
     export: (format, version) => exported(directory, format, version),
     trace: (branch) => traced(directory, branch),
     blame: (path, most) => readable(blame(directory, path, most)),
@@ -84,16 +93,26 @@ async function* traced(directory: string, asked: string): AsyncGenerator<AuditRe
     })
 }
 
-/** A last line that is still being written is left out. */
+/** A last line that is still being written is left out; anywhere else one without an end is damage, and not passed over. */
 async function* wholeLines(directory: string): AsyncGenerator<Buffer[]> {
   try {
-    for (const segment of await listSegments(directory))
-      for await (const lines of linesOf(directory, segment))
+    const segments = await listSegments(directory)
+    for (const segment of segments)
+      for await (const lines of linesOf(directory, segment)) {
+        const cut = lines.find(({ whole }) => !whole)
+        if (cut !== undefined && (cut.endless === true || segment !== segments.at(-1)))
+          throw damaged(`byte ${cut.offset} of ${segmentName(segment)}`)
         yield lines.filter(({ whole }) => whole).map(({ bytes }) => bytes)
+      }
   } catch (error) {
     throw unreadable(directory, error)
   }
 }
+
+const damaged = (place: string): PuzzledError =>
+  new PuzzledError('audit-failed', `The audit log is damaged at ${place}`, {
+    hint: 'Look: puzzlectl audit verify.',
+  })
 
 function unreadable(directory: string, cause: unknown): unknown {
   const errno = errnoOf(cause)

@@ -58,7 +58,7 @@ async function findCommits(
 
 function addHit(hits: Map<string, Hit>, record: AuditRecord | null, path: string): void {
   const commit = record?.facts.commit
-  if (record === null || typeof commit !== 'string') return
+  if (record?.kind !== 'commit-paths' || typeof commit !== 'string') return
   const entries = entriesOf(record.facts).filter(
     (entry) => entry.path === path || entry.path.startsWith(`${path}/`),
   )

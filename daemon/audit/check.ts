@@ -26,6 +26,12 @@ export interface Verification {
   torn: boolean
 }
 
+/** What an auditor kept elsewhere: the log must have grown from it. */
+export interface KeptHead {
+  size: number
+  root: string
+}
+
 interface Place {
   segment: string
   offset: number
@@ -36,6 +42,8 @@ interface Place {
 export class LogCheck {
   readonly #walk: LogWalk
   readonly #tip: Tip | null
+  readonly #kept: KeptHead | null
+  #grew = false
   readonly #first: number
   readonly #last: number
   #archived = 0
@@ -47,11 +55,12 @@ export class LogCheck {
   #bad: BadRecord | null = null
   #torn = false
 
-  constructor(walk: LogWalk, segments: readonly number[], tip: Tip | null) {
+  constructor(walk: LogWalk, segments: readonly number[], tip: Tip | null, kept: KeptHead | null = null) {
     this.#first = segments[0] ?? 1
     this.#last = segments.at(-1) ?? 1
     this.#walk = walk
     this.#tip = tip
+    this.#kept = kept
   }
 
   begin(segment: number): void {
@@ -80,7 +89,10 @@ export class LogCheck {
     this.#before = { ...place, seq: this.#walk.next - 1 }
     this.#beforeBytes = bytes
     if (this.#first > 1) this.#archived = Math.max(this.#archived, archivedThrough(bytes))
-    return this.#differsFromTip() && this.#name(this.#before, 'the last record was changed')
+    if (this.#differsFromTip()) return this.#name(this.#before, 'the last record was changed')
+    return (
+      this.#differsFromKept() && this.#name(this.#before, 'this record or one before it is not what it was')
+    )
   }
 
   /** At the end of the log. */
@@ -92,6 +104,8 @@ export class LogCheck {
     if (why !== null) this.#nameOr(gone, why)
     else if (this.#first - 1 > this.#archived)
       this.#name({ segment: segmentName(1), offset: -1, seq: 0 }, NOT_ARCHIVED)
+    else if (this.#kept !== null && !this.#grew)
+      this.#name({ ...gone, seq: this.#kept.size - 1 }, NOT_AT_HAND)
   }
 
   result(): Verification {
@@ -103,6 +117,12 @@ export class LogCheck {
   #differsFromTip(): boolean {
     const { next, chain } = this.#walk
     return this.#tip !== null && next === this.#tip.next && chain.prev !== this.#tip.prev
+  }
+
+  #differsFromKept(): boolean {
+    if (this.#kept === null || this.#walk.next !== this.#kept.size) return false
+    this.#grew = this.#walk.chain.tree.root().toString('hex') === this.#kept.root
+    return !this.#grew
   }
 
   /** Where the line after the doubtful one follows it, that one is as it was written, and the one before it was changed. */
@@ -132,6 +152,8 @@ export class LogCheck {
 
 const NOT_ARCHIVED =
   'the log does not begin here any more, and no record says that its beginning was archived'
+
+const NOT_AT_HAND = 'the log does not have so many records, or they are in the archive'
 
 /** Records that were on disk and are gone, or a last record that was changed; null when the log reaches its tip. */
 export function cutSince(walk: LogWalk, tip: Tip | null): string | null {

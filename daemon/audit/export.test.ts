@@ -69,7 +69,22 @@ describe('proofs and retention', () => {
       const proof = await proveConsistency(directory, from)
       expect(checkConsistency(proof)).toBe(true)
       expect(checkConsistency({ ...proof, to: { ...proof.to, root: FIRST_PREV } })).toBe(false)
+      const key = await loadPublicKey(directory)
+      expect((await verifyLog(directory, key, proof.from)).bad).toBeNull()
+      const other = { size: from, root: FIRST_PREV }
+      expect((await verifyLog(directory, key, other)).bad).toMatchObject({
+        seq: from - 1,
+        offset: expect.any(Number),
+      })
     }
+  })
+
+  it('a log that is shorter than what was kept of it is not that log', async () => {
+    const bad = (
+      await verifyLog(directory, await loadPublicKey(directory), { size: 9_999, root: FIRST_PREV })
+    ).bad
+    expect(bad).toMatchObject({ seq: 9_998, offset: -1 })
+    await expect(proveConsistency(directory, 9_999)).rejects.toMatchObject({ code: 'usage' })
   })
 
   it('retention archives the oldest segments and the chain still holds', async () => {

@@ -1,4 +1,5 @@
 // pure
+import { PuzzledError } from '../lib/errors.ts'
 import { type AuditRecord, decodeRecord } from './record.ts'
 
 export const EXPORT_FORMATS = ['jsonl', 'cef', 'ocsf'] as const
@@ -8,7 +9,10 @@ export type ExportFormat = (typeof EXPORT_FORMATS)[number]
 export function exportLine(line: Buffer, format: ExportFormat, version: string): string {
   if (format === 'jsonl') return line.toString('utf8')
   const record = decodeRecord(line)
-  if (record === null) throw new TypeError('Only verified lines can be exported')
+  if (record === null)
+    throw new PuzzledError('audit-failed', 'A line of the audit log is not a record', {
+      hint: 'Which one: puzzlectl audit verify.',
+    })
   return format === 'cef' ? cefLine(record, version) : JSON.stringify(ocsfEvent(record, version))
 }
 

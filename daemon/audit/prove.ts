@@ -1,11 +1,12 @@
 import { PuzzledError } from '../lib/errors.ts'
 import {
-  consistencyProof,
-  inclusionProof,
+  consistencyRanges,
+  GrowingTree,
+  inclusionRanges,
   leafHash,
   provesConsistency,
   provesInclusion,
-  rootOf,
+  RangeRoots,
 } from '../lib/merkle.ts'
 import { decodeRecord } from './record.ts'
 import { linesOf, listSegments } from './segments.ts'
@@ -28,19 +29,25 @@ export interface ConsistencyProof {
 const hex = (hashes: readonly Buffer[]): string[] => hashes.map((hash) => hash.toString('hex'))
 const bytes = (hashes: readonly string[]): Buffer[] => hashes.map((hash) => Buffer.from(hash, 'hex'))
 
-/** Proves that record `seq` is in the log of the first `size` records (default: all). */
+/**
+ * Proves that record `seq` is in the log of the first `size` records (default: all). The log is read twice, once to count:
+ * memory grows with the logarithm of it.
+ */
 export async function proveInclusion(directory: string, seq: number, size?: number): Promise<InclusionProof> {
-  const { leaves, line } = await readLeaves(directory, seq)
-  const upTo = leaves.slice(0, size ?? leaves.length)
-  if (line === null || seq >= upTo.length)
-    throw new PuzzledError('usage', `There is no record ${seq} in the first ${upTo.length}`)
-  return {
-    seq,
-    size: upTo.length,
-    record: line,
-    path: hex(inclusionProof(upTo, seq)),
-    root: rootOf(upTo).toString('hex'),
-  }
+  const all = await countLines(directory)
+  const upTo = Math.min(size ?? all, all)
+  if (seq >= upTo) throw new PuzzledError('usage', `There is no record ${seq} in the first ${upTo}`)
+  const ranges = inclusionRanges(seq, upTo)
+  const [roots, tree] = [new RangeRoots(ranges), new GrowingTree()]
+  let record = ''
+  for await (const lines of firstLines(directory, upTo))
+    for (const line of lines) {
+      if (tree.size === seq) record = line.toString('utf8')
+      const leaf = leafHash(line)
+      roots.append(leaf)
+      tree.append(leaf)
+    }
+  return { seq, size: upTo, record, path: hex(roots.of(ranges)), root: tree.root().toString('hex') }
 }
 
 export const checkInclusion = (proof: InclusionProof): boolean =>
@@ -54,14 +61,24 @@ export const checkInclusion = (proof: InclusionProof): boolean =>
 
 /** Proves that the log of `from` records is the beginning of the log as it is now. */
 export async function proveConsistency(directory: string, from: number): Promise<ConsistencyProof> {
-  const { leaves } = await readLeaves(directory, -1)
-  if (!Number.isInteger(from) || from < 1 || from > leaves.length)
-    throw new PuzzledError('usage', `${from} is not a size between 1 and ${leaves.length}`)
-  const head = (size: number): { size: number; root: string } => ({
-    size,
-    root: rootOf(leaves.slice(0, size)).toString('hex'),
-  })
-  return { from: head(from), to: head(leaves.length), path: hex(consistencyProof(leaves, from)) }
+  const size = await countLines(directory)
+  if (!Number.isInteger(from) || from < 1 || from > size)
+    throw new PuzzledError('usage', `${from} is not a size between 1 and ${size}`)
+  const ranges = consistencyRanges(from, size)
+  const [roots, tree] = [new RangeRoots(ranges), new GrowingTree()]
+  let old = tree.root()
+  for await (const lines of firstLines(directory, size))
+    for (const line of lines) {
+      const leaf = leafHash(line)
+      roots.append(leaf)
+      tree.append(leaf)
+      if (tree.size === from) old = tree.root()
+    }
+  return {
+    from: { size: from, root: old.toString('hex') },
+    to: { size, root: tree.root().toString('hex') },
+    path: hex(roots.of(ranges)),
+  }
 }
 
 export function checkConsistency(proof: ConsistencyProof): boolean {
@@ -69,24 +86,32 @@ export function checkConsistency(proof: ConsistencyProof): boolean {
   return provesConsistency(head(proof.from), head(proof.to), bytes(proof.path))
 }
 
-/** Proofs need every leaf; a log whose beginning was pruned can prove only by its archived segments. */
-async function readLeaves(
-  directory: string,
-  wanted: number,
-): Promise<{ leaves: Buffer[]; line: string | null }> {
-  const leaves: Buffer[] = []
-  let line: string | null = null
-  for (const segment of await listSegments(directory))
-    for await (const lines of linesOf(directory, segment))
-      for (const { bytes: raw, whole } of lines) {
-        if (!whole) continue
-        if (leaves.length === 0) refusePruned(raw)
-        if (leaves.length === wanted) line = raw.toString('utf8')
-        leaves.push(leafHash(raw))
-      }
-  return { leaves, line }
+async function countLines(directory: string): Promise<number> {
+  let count = 0
+  for await (const lines of wholeLines(directory)) {
+    if (count === 0 && lines[0] !== undefined) refusePruned(lines[0])
+    count += lines.length
+  }
+  return count
 }
 
+/** What is written meanwhile is behind these. */
+async function* firstLines(directory: string, count: number): AsyncGenerator<Buffer[]> {
+  let left = count
+  for await (const lines of wholeLines(directory)) {
+    yield lines.slice(0, left)
+    left -= lines.length
+    if (left <= 0) return
+  }
+}
+
+async function* wholeLines(directory: string): AsyncGenerator<Buffer[]> {
+  for (const segment of await listSegments(directory))
+    for await (const lines of linesOf(directory, segment))
+      yield lines.filter(({ whole }) => whole).map(({ bytes: raw }) => raw)
+}
+
+/** Proofs need every leaf; a log whose beginning was archived can prove only beside its archived segments. */
 function refusePruned(first: Buffer): void {
   const seq = decodeRecord(first)?.seq
   if (seq === 0) return

@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { node } from 'koffi'
 import { ffi, KernelError, syscall, trySyscall } from './ffi.ts'
-import { insideNetns } from './netns.ts'
+import { bindTo, insideNetns } from './netns.ts'
 import {
   AF_NETLINK,
   AUDIT_GET,
@@ -149,19 +149,11 @@ async function answerOf(fd: number): Promise<Buffer> {
 }
 
 function auditSocket(): number {
+  const name = Buffer.alloc(sockaddr_nl.size)
+  name.writeUInt16LE(AF_NETLINK, sockaddr_nl.nl_family)
+  name.writeUInt32LE(1 << (AUDIT_NLGRP_READLOG - 1), sockaddr_nl.nl_groups)
   // SAFETY: integers only.
-  const fd = syscall('socket', NR.socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_AUDIT)
-  try {
-    const name = Buffer.alloc(sockaddr_nl.size)
-    name.writeUInt16LE(AF_NETLINK, sockaddr_nl.nl_family)
-    name.writeUInt32LE(1 << (AUDIT_NLGRP_READLOG - 1), sockaddr_nl.nl_groups)
-    // SAFETY: the kernel copies name.length bytes, which the array has, during the call.
-    syscall('bind', NR.bind, fd, name, name.length)
-    return fd
-  } catch (error) {
-    closeSync(fd)
-    throw error
-  }
+  return bindTo(syscall('socket', NR.socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_AUDIT), name)
 }
 
 function receive(fd: number, into: Buffer, from: Buffer, length: Buffer): number {

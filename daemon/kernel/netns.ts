@@ -96,10 +96,16 @@ function bound(place: SocketPlace, type: number, dual: boolean): number {
   const domain = place.family === 4 ? AF_INET : AF_INET6
   // SAFETY: integers only.
   const fd = syscall('socket', NR.socket, domain, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)
-  try {
+  return bindTo(fd, socketName(place), () => {
     setInt(fd, SOL_SOCKET, SO_REUSEADDR, 1)
     if (place.family === 6) setInt(fd, IPPROTO_IPV6, IPV6_V6ONLY, dual ? 0 : 1)
-    const name = socketName(place)
+  })
+}
+
+/** Takes the socket over: it is bound, or closed when that fails. */
+export function bindTo(fd: number, name: Buffer, prepare: () => void = () => undefined): number {
+  try {
+    prepare()
     // SAFETY: the kernel copies `name.length` bytes, which the array has, during the call.
     syscall('bind', NR.bind, fd, name, name.length)
     return fd

@@ -88,15 +88,61 @@ function split(size: number): number {
   return half
 }
 
-/** Audit path of leaf `index`, from the leaf's sibling up to the root (RFC 6962, 2.1.1). */
-export function inclusionProof(leaves: readonly Buffer[], index: number): Buffer[] {
-  if (index < 0 || index >= leaves.length)
-    throw new RangeError(`There is no leaf ${index} in a tree of ${leaves.length}`)
-  if (leaves.length === 1) return []
-  const half = split(leaves.length)
-  return index < half
-    ? [...inclusionProof(leaves.slice(0, half), index), rootOf(leaves.slice(half))]
-    : [...inclusionProof(leaves.slice(half), index - half), rootOf(leaves.slice(0, half))]
+/** Leaves from `start` up to but not `end`; a proof is a list of roots of such ranges. */
+export interface LeafRange {
+  start: number
+  end: number
+}
+
+/** What the audit path of leaf `index` consists of, from the leaf's sibling up to the root (RFC 6962, 2.1.1). */
+export function inclusionRanges(index: number, size: number): LeafRange[] {
+  if (!Number.isInteger(index) || index < 0 || index >= size)
+    throw new RangeError(`There is no leaf ${index} in a tree of ${size}`)
+  const path: LeafRange[] = []
+  for (let [start, end] = [0, size]; end - start > 1; ) {
+    const middle = start + split(end - start)
+    if (index < middle) path.push({ start: middle, end })
+    else path.push({ start, end: middle })
+    ;[start, end] = index < middle ? [start, middle] : [middle, end]
+  }
+  return path.reverse()
+}
+
+/** Audit path of leaf `index`. */
+export const inclusionProof = (leaves: readonly Buffer[], index: number): Buffer[] =>
+  inclusionRanges(index, leaves.length).map(({ start, end }) => rootOf(leaves.slice(start, end)))
+
+/** The roots of ranges that do not overlap, in the order in which they were asked for, of leaves that pass by once. */
+export class RangeRoots {
+  readonly #ordered: readonly LeafRange[]
+  readonly #roots = new Map<LeafRange, Buffer>()
+  #at = 0
+  #tree = new GrowingTree()
+  #next = 0
+
+  constructor(ranges: readonly LeafRange[]) {
+    this.#ordered = [...ranges].sort((a, b) => a.start - b.start)
+  }
+
+  append(leaf: Buffer): void {
+    const range = this.#ordered[this.#at]
+    const place = this.#next++
+    if (range === undefined || place < range.start) return
+    this.#tree.append(leaf)
+    if (place + 1 < range.end) return
+    this.#roots.set(range, this.#tree.root())
+    this.#tree = new GrowingTree()
+    this.#at++
+  }
+
+  /** Throws where the leaves ended before the ranges did. */
+  of(ranges: readonly LeafRange[]): Buffer[] {
+    return ranges.map((range) => {
+      const root = this.#roots.get(range)
+      if (root === undefined) throw new RangeError(`There are only ${this.#next} leaves`)
+      return root
+    })
+  }
 }
 
 /** RFC 9162, 2.1.3.2: recomputes the root from a leaf hash and its audit path. */
@@ -126,20 +172,26 @@ export function provesInclusion(
   return last === 0 && Buffer.from(hash).equals(root)
 }
 
-/** Proof that the tree of the first `size` leaves is a prefix of this one (RFC 6962, 2.1.2). */
-export function consistencyProof(leaves: readonly Buffer[], size: number): Buffer[] {
-  if (size <= 0 || size > leaves.length)
-    throw new RangeError(`${size} is not a size between 1 and ${leaves.length}`)
-  return subProof(leaves, size, true)
+/** What the proof consists of that the tree of the first `size` leaves is a prefix of this one (RFC 6962, 2.1.2). */
+export function consistencyRanges(size: number, whole: number): LeafRange[] {
+  if (!Number.isInteger(size) || size <= 0 || size > whole)
+    throw new RangeError(`${size} is not a size between 1 and ${whole}`)
+  const path: LeafRange[] = []
+  let [start, end] = [0, whole]
+  while (size < end) {
+    const middle = start + split(end - start)
+    if (size <= middle) path.push({ start: middle, end })
+    else path.push({ start, end: middle })
+    ;[start, end] = size <= middle ? [start, middle] : [middle, end]
+  }
+  // Where the old tree is a subtree of the new one, whoever checks has its root already.
+  if (start > 0) path.push({ start, end })
+  return path.reverse()
 }
 
-function subProof(leaves: readonly Buffer[], size: number, whole: boolean): Buffer[] {
-  if (size === leaves.length) return whole ? [] : [rootOf(leaves)]
-  const half = split(leaves.length)
-  return size <= half
-    ? [...subProof(leaves.slice(0, half), size, whole), rootOf(leaves.slice(half))]
-    : [...subProof(leaves.slice(half), size - half, false), rootOf(leaves.slice(0, half))]
-}
+/** Proof that the tree of the first `size` leaves is a prefix of this one. */
+export const consistencyProof = (leaves: readonly Buffer[], size: number): Buffer[] =>
+  consistencyRanges(size, leaves.length).map(({ start, end }) => rootOf(leaves.slice(start, end)))
 
 export interface TreeHead {
   size: number

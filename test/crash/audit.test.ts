@@ -48,6 +48,17 @@ async function onDisk(directory: string): Promise<Map<number, number>> {
   return found
 }
 
+/** The next life takes the log up, and what either of them was told is there. */
+async function goesOn(directory: string, step: string, told: ReadonlyMap<number, number>): Promise<void> {
+  const second = live(directory, 100, '')
+  expect(second.signal).toBeNull()
+  const { bad, torn } = await verifyLog(directory, await loadPublicKey(directory))
+  expect([step, bad, torn]).toEqual([step, null, false])
+  const found = await onDisk(directory)
+  for (const [n, seq] of [...told, ...second.told]) expect([step, n, found.get(seq)]).toEqual([step, n, n])
+  expect(readdirSync(directory).filter((name) => /^audit\.(?:key|pub)\./.test(name))).toEqual([])
+}
+
 const STEPS = [
   ...['audit.key-written', 'audit.key-placed', 'audit.tip-made'],
   ...['audit.before-append', 'audit.before-sync', 'audit.before-tip', 'audit.after-tip'],
@@ -63,15 +74,27 @@ describe('a daemon that is killed', () => {
       const directory = mkdtempSync(join(work, 'log-'))
       const first = live(directory, 0, `${step}#${time}=kill`)
       if (first.signal === 'SIGKILL') killed++
-      const second = live(directory, 100, '')
-      expect(second.signal).toBeNull()
-      const { bad, torn } = await verifyLog(directory, await loadPublicKey(directory))
-      expect([step, time, bad, torn]).toEqual([step, time, null, false])
-      const found = await onDisk(directory)
-      for (const [n, seq] of [...first.told, ...second.told])
-        expect([step, n, found.get(seq)]).toEqual([step, n, n])
+      await goesOn(directory, `${step}#${time}`, first.told)
     }
     expect(killed).toBeGreaterThan(0)
+  })
+
+  // From then on the disk fails whenever it comes there again.
+  it.each([
+    ['audit.before-sync#5', 'audit.torn-kept'],
+    ['audit.before-sync#5', 'audit.cut'],
+    ['audit.before-tip#5', 'audit.cut'],
+    ['audit.sealed#1', 'audit.cut'],
+    ['audit.segment-created#1', 'audit.cut'],
+    ['audit.sealed#1', 'audit.reopened'],
+    ['audit.segment-created#1', 'audit.reopened'],
+  ])('after the disk failed at %s, at %s: the same', async (fails, dies) => {
+    for (const time of [1, 2]) {
+      const directory = mkdtempSync(join(work, 'log-'))
+      const first = live(directory, 0, `${fails}=EIO,${dies}#${time}=kill`)
+      expect([fails, dies, time, first.signal]).toEqual([fails, dies, time, 'SIGKILL'])
+      await goesOn(directory, `${fails} ${dies}`, first.told)
+    }
   })
 
   it('while it sets a torn line aside: the next one does it', async () => {

@@ -12,11 +12,9 @@ import { defaultConfig } from '../../daemon/lib/config.ts'
 import { UndoStack } from '../../daemon/lib/undo.ts'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
 import { needs, root } from '../tier/needs.ts'
-import { warmUp } from './branch.fixture.ts'
+import { DEVELOPER, runScript, warmUp } from './branch.fixture.ts'
 
 const check = needs(root)
-const REQUESTER = { uid: 1000, gid: 1000, groups: [1000], name: 'dev' }
-
 beforeAll(() => (root === undefined ? warmUp(new Launcher()) : undefined))
 
 /** A store whose audit log lies on a disk of its own that can be filled up. */
@@ -31,7 +29,7 @@ async function withSmallLog(
     const [base, state] = [join(room, 'base'), join(room, 'state')]
     mkdirSync(base)
     writeFileSync(join(base, 'kept'), 'as it was\n')
-    for (const path of [base, join(base, 'kept')]) chownSync(path, REQUESTER.uid, REQUESTER.gid)
+    for (const path of [base, join(base, 'kept')]) chownSync(path, DEVELOPER.uid, DEVELOPER.gid)
     const audit = join(state, 'audit')
     mkdirSync(audit, { recursive: true, mode: 0o700 })
     chmodSync(state, 0o700)
@@ -50,13 +48,6 @@ async function withSmallLog(
 async function endAll(engine: Awaited<ReturnType<typeof openEngine>>['engine']): Promise<void> {
   for (const id of engine.running()) await engine.discard(id).catch(() => undefined)
 }
-
-const start = (engine: Engine, base: string, script: string) =>
-  engine.run({
-    ...{ bases: [base], cwd: base, name: null, profile: 'offline', environment: {}, setEnvironment: {} },
-    ...{ requester: REQUESTER, command: ['sh', '-c', script], afterwards: 'hold', budgets: {} },
-    stdio: { kind: 'pipes' },
-  } as Parameters<Engine['run']>[0])
 
 function fill(directory: string): void {
   try {
@@ -87,11 +78,11 @@ describe('an audit log that cannot be written', () => {
     'stops commits and new agents until there is room; what runs reads on, and all can be looked at',
     async () => {
       await withSmallLog(async (engine, base, audit) => {
-        const done = await start(engine, base, 'echo changed > kept')
+        const done = await runScript(engine, base, 'echo changed > kept')
         done.input?.end()
         await done.exited
         const { branch } = await engine.finish(done.id)
-        const running = await start(engine, base, 'read -r line; cat kept; echo "got $line"')
+        const running = await runScript(engine, base, 'read -r line; cat kept; echo "got $line"')
         fill(audit)
         await useLastPage(engine, running.id)
         // The commit is the first that must be written before it happens.
@@ -106,7 +97,7 @@ describe('an audit log that cannot be written', () => {
         expect((await engine.list()).length).toBe(2)
         expect((await engine.show(branch)).id).toBe(branch)
         expect((await engine.changes(branch)).changes.length).toBeGreaterThan(0)
-        await expect(start(engine, base, 'true')).rejects.toMatchObject({ code: 'audit-failed' })
+        await expect(runScript(engine, base, 'true')).rejects.toMatchObject({ code: 'audit-failed' })
         expect(readFileSync(join(base, 'kept'), 'utf8')).toBe('as it was\n')
         // What is in the log is whole; at most its last line is torn.
         expect((await verifyLog(audit, await loadPublicKey(audit))).bad).toBeNull()
@@ -116,7 +107,7 @@ describe('an audit log that cannot be written', () => {
           .poll(() => engine.commit(branch).then(({ state }) => state, codeOf), SOON)
           .toBe('committed')
         expect(readFileSync(join(base, 'kept'), 'utf8')).toBe('changed\n')
-        const next = await start(engine, base, 'cat kept')
+        const next = await runScript(engine, base, 'cat kept')
         next.input?.end()
         expect(next.output === undefined ? '' : await text(next.output)).toBe('changed\n')
         await next.exited

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { AgentExit, BranchRecord } from '../../daemon/contract/branch.ts'
+import type { Engine } from '../../daemon/contract/engine.ts'
 import type { Profile } from '../../daemon/contract/profile.ts'
 import type { Launcher, LaunchRequest } from '../../daemon/sandbox/launch.ts'
 import type { OverlayLayers } from '../../daemon/sandbox/places.ts'
@@ -126,3 +127,14 @@ function chmodWorld(room: string): void {
     if (path === tmpdir()) break
   }
 }
+
+/** Whose branches the tests of a whole engine are. */
+export const DEVELOPER = { uid: 1000, gid: 1000, groups: [1000], name: 'dev' }
+
+/** A script in a branch of its own; what it changed is held. */
+export const runScript = (engine: Engine, base: string, script: string) =>
+  engine.run({
+    ...{ bases: [base], cwd: base, name: null, profile: 'offline', environment: {}, setEnvironment: {} },
+    ...{ requester: DEVELOPER, command: ['sh', '-c', script], afterwards: 'hold', budgets: {} },
+    stdio: { kind: 'pipes' },
+  } as Parameters<Engine['run']>[0])

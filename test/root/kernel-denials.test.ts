@@ -24,9 +24,7 @@ import { defaultConfig } from '../../daemon/lib/config.ts'
 import { UndoStack } from '../../daemon/lib/undo.ts'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
 import { type Missing, needs, program, root } from '../tier/needs.ts'
-import { warmUp } from './branch.fixture.ts'
-
-const REQUESTER = { uid: 1000, gid: 1000, groups: [1000], name: 'dev' }
+import { DEVELOPER, runScript, warmUp } from './branch.fixture.ts'
 
 /** The room has a network of its own, and the kernel's records are heard in the first one only, where our parent is. */
 function leaveNetwork(): void {
@@ -80,7 +78,7 @@ async function withEngine(work: (engine: Engine, base: (name: string) => string)
       // The program has a name of its own: it is in the record.
       copyFileSync('/usr/bin/unshare', join(base, name))
       chmodSync(join(base, name), 0o755)
-      chownSync(base, REQUESTER.uid, REQUESTER.gid)
+      chownSync(base, DEVELOPER.uid, DEVELOPER.gid)
       return base
     })
   } finally {
@@ -88,19 +86,12 @@ async function withEngine(work: (engine: Engine, base: (name: string) => string)
   }
 }
 
-const start = (engine: Engine, base: string, script: string) =>
-  engine.run({
-    ...{ bases: [base], cwd: base, name: null, profile: 'offline', environment: {}, setEnvironment: {} },
-    ...{ requester: REQUESTER, command: ['sh', '-c', script], afterwards: 'hold', budgets: {} },
-    stdio: { kind: 'pipes' },
-  } as Parameters<Engine['run']>[0])
-
 async function denialsOf(
   engine: Engine,
   base: string,
   script: string,
 ): Promise<[readonly DenialRow[], string]> {
-  const session = await start(engine, base, `${script}; echo > x`)
+  const session = await runScript(engine, base, `${script}; echo > x`)
   session.input?.end()
   const [output, errors] = [session.output, session.errors].map((one) => (one === undefined ? '' : text(one)))
   const said = `${await output}${await errors}`
@@ -132,7 +123,7 @@ describe('what the kernel refused', () => {
   check('to a command that joined is told to its branch', async () => {
     await withEngine(async (engine, base) => {
       const place = base('gamma')
-      const session = await start(engine, place, 'read -r line; echo > x')
+      const session = await runScript(engine, place, 'read -r line; echo > x')
       const joined = await engine.exec(session.id, {
         ...{ command: ['./gamma', '-U', 'true'], cwd: place, environment: {}, setEnvironment: {} },
         stdio: { kind: 'pipes' },

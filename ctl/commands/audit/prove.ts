@@ -5,10 +5,13 @@ import { textOption, type VerbRun } from '../../verb.ts'
 /** Proofs are for programs: JSON with and without `--json`. */
 export const run: VerbRun = async (context, [record = ''], options) => {
   const { openAudit } = await import('../../../daemon/inspect-audit.ts')
-  const size = textOption(options, 'size')
+  const [size, since] = [textOption(options, 'size'), textOption(options, 'since')]
   const upTo = size === null ? undefined : numberOf(size)
-  const audit = await openAudit(context.stateDir)
-  await context.print(jsonText(await audit.prove(numberOf(record), upTo)))
+  if ((since === null) === (record === '') || (since !== null && size !== null))
+    throw new PuzzledError('usage', 'A proof is of one record, or of what came --since so many of them')
+  const log = await openAudit(context.stateDir)
+  const proof = since === null ? log.prove(numberOf(record), upTo) : log.proveGrowth(numberOf(since))
+  await context.print(jsonText(await proof))
   return 0
 }
 
