@@ -13,7 +13,10 @@ export const AUDIT: Verb = {
       summary: 'check every record and signature; name the first that is wrong',
       options: [
         ['--key <file>', 'public key (default: the one beside the log)'],
-        ['--head <records:root>', 'what this verb printed earlier: the log must have grown from it'],
+        [
+          '--head <head>',
+          'RECORDS:ROOT as this verb printed them earlier: the log must have grown from them',
+        ],
       ],
       load: () => import('./commands/audit/verify.ts'),
     },
