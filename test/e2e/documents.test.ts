@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, symlinkSync } from 'node:fs'
+import { chownSync, cpSync, existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect } from 'vitest'
+import { PROFILE_EXAMPLE } from '../../tools/man/puzzle-profile.ts'
 import { needs, program, root } from '../tier/needs.ts'
 import type { Block, Step } from './stage/blocks.ts'
 import { serve } from './stage/bus.ts'
@@ -37,6 +38,9 @@ function cloned(): string {
   return place
 }
 
+/** What a reader who wants to have a profile checked has: the example of its manual page. */
+const PROFILE_FILE = 'backend.yaml'
+
 /** Words that a reader replaces: the newest branch and the newest commit that were shown. */
 class Names {
   #id = 'ID'
@@ -48,8 +52,19 @@ class Names {
   }
 
   fill(command: string): string {
-    return command.replace(/\bID\b/g, this.#id).replace(/\bCOMMIT\b/g, this.#commit)
+    return command
+      .replace(/\bID\b/g, this.#id)
+      .replace(/\bCOMMIT\b/g, this.#commit)
+      .replace(/\bFILE\b/g, PROFILE_FILE)
+      .replace(/ COMMAND$/, ' true')
   }
+}
+
+/** Files that the documents speak of: a profile, and something to make. */
+function prepare(place: string): void {
+  writeFileSync(join(place, PROFILE_FILE), PROFILE_EXAMPLE)
+  writeFileSync(join(place, 'Makefile'), 'test:\n\techo ok > tested.txt\n')
+  for (const name of [PROFILE_FILE, 'Makefile']) chownSync(join(place, name), PEOPLE.alice, PEOPLE.alice)
 }
 
 const isPerson = (name: string): name is Person => name in PEOPLE
@@ -76,6 +91,7 @@ describe.each([...new Set(blocks.map(({ document }) => document))])('%s', (docum
       if (daemon) serve(stage)
       const place = daemon ? stage.project('app') : cloned()
       const names = new Names()
+      prepare(place)
       for (const block of blocks.filter((one) => one.document === document)) {
         if (block.situation !== undefined) await SITUATIONS[block.situation]?.(stage, place)
         for (const step of block.steps) await perform(block, step, place, names)

@@ -29,4 +29,24 @@ const copied = (folder: string): string[] =>
 
 export const readDocument = (path: string): string => readFileSync(join(repository, path), 'utf8')
 
-export const documentBlocks = (): Block[] => documents().flatMap((path) => blocksOf(path, readDocument(path)))
+/** The commands that a manual page shows, as blocks of a shell; what is no command there is an example of a file. */
+function manualBlocks(): Block[] {
+  const folder = 'docs/man'
+  return readdirSync(join(repository, folder))
+    .sort()
+    .flatMap((name) => {
+      const path = `${folder}/${name}`
+      const shown = readDocument(path).replaceAll('\\-', '-').replaceAll('\\e', '\\')
+      const asBlocks = shown
+        .replace(/^\.nf\n\.RS 4$/gm, '```sh')
+        .replace(/^\.RE\n\.fi$/gm, '```')
+        .replace(/^\.\\" situation: (\S+)$/gm, '<!-- situation: $1 -->')
+      return blocksOf(path, asBlocks).filter(({ body }) => /^(sudo )?(puzzlectl|puzzled) /.test(body))
+    })
+}
+
+/** Every block of every document and manual page. */
+export const documentBlocks = (): Block[] => [
+  ...documents().flatMap((path) => blocksOf(path, readDocument(path))),
+  ...manualBlocks(),
+]

@@ -36,8 +36,14 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     where: 'vm',
     why: 'test/vm/checks/deb.test.ts installs the package',
   },
-  ...['install', 'status', 'uninstall'].map((verb) => ({
-    document: 'docs/operations.md',
+  ...[
+    ['docs/operations.md', 'install'],
+    ['docs/operations.md', 'status'],
+    ['docs/operations.md', 'uninstall'],
+    ['docs/man/puzzled.8', 'install'],
+    ['docs/man/puzzled.8', 'status'],
+  ].map(([document = '', verb]) => ({
+    document,
     command: `${verb === 'status' ? '' : 'sudo '}puzzlectl daemon ${verb}`,
     where: 'vm' as const,
     why: 'needs systemd as PID 1; test/vm/checks/documents.test.ts runs it',
