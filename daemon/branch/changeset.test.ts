@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { toVariant } from '../contract/bus-values.ts'
 import { type Change, isEcho, type NodeState, type NodeType } from '../contract/changeset.ts'
 import {
   compareChanges,
@@ -166,6 +167,12 @@ describe('a packed change', () => {
     const [before, other] = [plainChange(a), plainChange(b)]
     expect(before).not.toEqual(other)
     expect([plainChange(a), plainChange(b), plainChange(a)]).toEqual([before, other, before])
+  })
+
+  it('is the same on the bus', () => {
+    const list = fc.sample(change, { numRuns: 50, seed: 5 })
+    const found = [...packedChanges(packed(list))]
+    expect(found.map(toVariant)).toEqual(found.map(plainChange).map(toVariant))
   })
 
   it('is packed again whatever stands beside it, and whole blocks are not copied', () => {

@@ -14,7 +14,7 @@ import {
 /**
  * A change that stays in its encoded form: of a hundred thousand of them a process holds the bytes and one small
  * object each, not a dozen. What is asked for is decoded then, and the last one stays decoded. The fields are
- * accessors: `plainChange` makes a copy that can be spread.
+ * accessors: `plainChange` makes a copy that can be spread, and JSON and the bus ask for one.
  */
 export class PackedChange implements Change {
   readonly #block: Buffer
@@ -67,6 +67,10 @@ export class PackedChange implements Change {
     const change = readChange(new Reader(this.#block.subarray(this.#at, this.#end)))
     last = { of: this, change }
     return change
+  }
+
+  toJSON(): Change {
+    return plainChange(this)
   }
 
   /** What the digest covers; a view. */

@@ -19,8 +19,9 @@ export function toVariant(value: unknown): Variant {
   return ['a{sv}', toEntries(value as Readonly<Record<string, unknown>>)]
 }
 
+/** What an object shows of itself is what JSON would have of it: its fields may be accessors. */
 export const toEntries = (value: object): [string, Variant][] =>
-  Object.entries(value)
+  Object.entries('toJSON' in value && typeof value.toJSON === 'function' ? value.toJSON() : value)
     .filter(([, member]) => member !== undefined)
     .map(([key, member]) => [key, toVariant(member)])
 
