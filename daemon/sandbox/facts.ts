@@ -35,6 +35,7 @@ export function gatherFacts(paths: Iterable<string>): HostFacts {
     ...procFacts(),
     paths: Object.fromEntries([...paths].map((path) => [path, resolved(path)])),
     ...login(),
+    oomScore: Number(readFileSync('/proc/self/oom_score_adj', 'utf8')),
   }
 }
 

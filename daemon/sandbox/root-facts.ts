@@ -11,6 +11,8 @@ export type PathKind = 'directory' | 'file' | 'link' | 'other' | 'absent'
 export interface HostFacts {
   /** Who logged in, as the kernel's audit system knows it; left out where nobody did: we are a service. */
   readonly loginUid?: number
+  /** Our own readiness to be ended when memory is out, which a child has from us. */
+  readonly oomScore: number
   /** Kernel release as [major, minor]. */
   readonly kernel: readonly [number, number]
   /** /proc/sys/kernel/cap_last_cap. */

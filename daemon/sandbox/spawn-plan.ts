@@ -127,7 +127,7 @@ export function spawnPlan(input: PlanInput): SpawnPlan {
     sections: [
       {
         name: 'namespaces',
-        ops: [...forgetOps(input), ...auditSessionOps(input), ...namespaceOps(input)],
+        ops: [...forgetOps(input), ...inheritedOps(input), ...namespaceOps(input)],
       },
       { name: 'sources', ops: withRequesterRights(input.requester, sourceOps(input.places)) },
       {
@@ -159,7 +159,7 @@ export function spawnPlan(input: PlanInput): SpawnPlan {
 export function joinPlan(input: JoinInput): SpawnPlan {
   const { sections, grants } = lockedSections(input)
   const join = call('join the namespaces of the agent', 'setns', input.agent, JOINED)
-  const joining = [...forgetOps(input), ...auditSessionOps(input), join]
+  const joining = [...forgetOps(input), ...inheritedOps(input), join]
   return { sections: [{ name: 'join', ops: joining }, ...sections], namespaces: [], grants }
 }
 
@@ -237,19 +237,34 @@ const LAST_DESCRIPTOR = 0xffffffff
  * about any process of the agent carries both, and the agent cannot change them. A kernel without audit, or one on which
  * nobody may do this any more, has no such records or ones without a number: nothing depends on it.
  */
-function auditSessionOps({ facts, requester }: PlanInput | JoinInput): SpawnOp[] {
+const auditSessionOps = ({ facts, requester }: PlanInput | JoinInput): SpawnOp[] =>
   // Whoever logged in stays responsible, also for what sudo did.
-  const text = Buffer.from(String(facts.loginUid ?? requester.uid))
+  procOps('loginuid', facts.loginUid ?? requester.uid, 'begin a session of the audit system')
+
+/** All that a child would have from the daemon, and that an agent must not. */
+const inheritedOps = (input: PlanInput | JoinInput): SpawnOp[] => [
+  ...auditSessionOps(input),
+  ...oomOps(input.facts),
+]
+
+/**
+ * When the host runs out of memory an agent goes before the daemon and before what people run, however well the daemon
+ * itself is protected.
+ */
+const oomOps = ({ oomScore }: HostFacts): SpawnOp[] =>
+  procOps('oom_score_adj', Math.min(Math.max(oomScore, 0) + 200, 1000), 'be ended first when memory is out')
+
+/** Writes a file of the child's own in /proc. Not every kernel has each, or lets it be written: nothing depends on it. */
+function procOps(name: string, value: number, what: string): SpawnOp[] {
+  const text = Buffer.from(String(value))
   const tried = (op: SpawnOp): SpawnOp => ({ ...op, expect: 'any' })
-  const open = call('open the login id', 'openat', AT_FDCWD, cstring(LOGIN_ID), O_WRONLY | O_CLOEXEC)
+  const path = cstring(`/proc/self/${name}`)
   return [
-    tried(storing(open, 'login id')),
-    tried(call('begin a session of the audit system', 'write', slot('login id'), text, text.length)),
-    tried(call('close the login id', 'close', slot('login id'))),
+    tried(storing(call(`open ${name}`, 'openat', AT_FDCWD, path, O_WRONLY | O_CLOEXEC), name)),
+    tried(call(what, 'write', slot(name), text, text.length)),
+    tried(call(`close ${name}`, 'close', slot(name))),
   ]
 }
-
-const LOGIN_ID = '/proc/self/loginuid'
 
 const joinsNetwork = (input: PlanInput): boolean => input.descriptors.network !== null
 

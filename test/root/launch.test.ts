@@ -50,6 +50,21 @@ describe('an agent', () => {
     expect(existsSync(join(branch.base, 'made'))).toBe(false)
   })
 
+  check('is ended before the daemon when memory is out, however well that is protected', async () => {
+    const branch = branchOf()
+    const own = () => Number(readFileSync('/proc/self/oom_score_adj', 'utf8'))
+    const before = own()
+    const { output } = await run(launcher, branch, [
+      'cat',
+      '/proc/self/oom_score_adj',
+      '/proc/1/oom_score_adj',
+    ])
+    const expected = Math.min(Math.max(before, 0) + 200, 1000)
+    expect(output).toBe(`${expected}\n${expected}\n`)
+    // The child that wrote its own shares our memory until it executes: the kernel must not have written ours.
+    expect(own()).toBe(before)
+  })
+
   check('sees a small root with nothing of the host’s but the system', async () => {
     const branch = branchOf()
     const list = 'ls -A /; echo --; ls -A /run /var/tmp /dev/shm /tmp; echo --; ls -A /dev'
