@@ -13,6 +13,15 @@ export const STATUS = { timeout: 124, died: 125 }
 const LSM = 'landlock,lockdown,yama,integrity,selinux,bpf'
 
 /**
+ * The guest reads the host's counter. A kernel that is left to measure it while the host is busy can be wrong by a factor
+ * of forty, and then every time limit in the guest ends early.
+ */
+function tscFrequency() {
+  const megahertz = /^cpu MHz\s*:\s*([\d.]+)/m.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1]
+  return megahertz === undefined ? [] : [`tsc_early_khz=${Math.round(Number(megahertz) * 1000)}`]
+}
+
+/**
  * `options`: cache, dir (of the run), kernel, project (disk image), data (disk image; throw-away unless `keepData`), job (shell text),
  * limit (seconds), shell, init, enforcing, append, memory (MiB). The callbacks `stdout` and `stderr` receive what the job
  * prints, `console` what the kernel prints. With `rests`, the job waits for a line on the port "go": `save` keeps the
@@ -177,6 +186,7 @@ export class Machine {
         'panic=-1',
         'mitigations=off',
         'tsc=reliable',
+        ...tscFrequency(),
       ],
       ...['no_timer_check', 'systemd.show_status=0', 'net.ifnames=0', 'psi=1', `lsm=${LSM}`],
       ...['audit=1', 'audit_backlog_limit=8192', `enforcing=${enforcing ? 1 : 0}`],
