@@ -7,6 +7,7 @@ import { jsonText } from './json.ts'
 import { commandWords } from './remote-words.ts'
 import { errorJson, errorStatus, errorText } from './render/error.ts'
 import { visibleLine } from './render/visible.ts'
+import { foldText } from './render/width.ts'
 import { outliveReaders, paintFor, write } from './terminal.ts'
 import {
   COMMON_OPTIONS,
@@ -177,8 +178,8 @@ async function runVerb(verb: Verb, { words, args, options }: Given): Promise<num
       reader ??= connectReader(stateDir)
       return reader
     },
-    print: (text) => write(process.stdout, text),
-    printError: (text) => write(process.stderr, text),
+    print: (text, hang) => show(process.stdout, text, hang),
+    printError: (text, hang) => show(process.stderr, text, hang),
   }
   try {
     const host = textOption(options, 'host')
@@ -192,6 +193,9 @@ async function runVerb(verb: Verb, { words, args, options }: Given): Promise<num
     await closeQuietly(context, engine ?? reader)
   }
 }
+
+const show = (stream: NodeJS.WriteStream, text: string, hang: number | undefined): Promise<void> =>
+  write(stream, hang === undefined ? text : foldText(text, stream.columns, hang))
 
 /** A variable that is passed by its name is that of the caller, not that of the other machine. */
 async function runThere(
@@ -222,7 +226,7 @@ function startThere(verb: Verb, options: OptionValues): OptionValues {
 
 async function report(context: VerbContext, error: unknown): Promise<void> {
   if (context.json) await context.print(jsonText(errorJson(error)))
-  else await context.printError(errorText(error, context.paintErrors))
+  else await context.printError(errorText(error, context.paintErrors), 4)
 }
 
 /** An engine that never came up was reported already; one that cannot close is reported here. */

@@ -13,8 +13,9 @@ export interface VerbContext {
   readonly paintErrors: Paint
   /** From `--state-dir`, or null for the default. */
   readonly stateDir: string | null
-  print(text: string): Promise<void>
-  printError(text: string): Promise<void>
+  /** With `hang`, lines that are wider than the terminal go on below, indented so far. */
+  print(text: string, hang?: number): Promise<void>
+  printError(text: string, hang?: number): Promise<void>
 }
 
 export type OptionValues = Readonly<Record<string, unknown>>

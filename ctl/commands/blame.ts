@@ -4,6 +4,7 @@ import type { ToldProvenance } from '../../daemon/inspect-audit.ts'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { connectDaemon } from '../engine.ts'
 import { jsonText } from '../json.ts'
+import { DETAILS_AT } from '../render/branches.ts'
 import { provenanceText } from '../render/provenance.ts'
 import { textOption, type VerbContext, type VerbRun } from '../verb.ts'
 
@@ -11,7 +12,8 @@ import { textOption, type VerbContext, type VerbRun } from '../verb.ts'
 export const run: VerbRun = async (context, [path = ''], options) => {
   const asked = [canonical(path), countOf(textOption(options, 'number'))] as const
   const found = (await askedOfDaemon(context, ...asked)) ?? (await readHere(context, ...asked))
-  await context.print(context.json ? jsonText(found) : provenanceText(found, context.paint))
+  if (context.json) await context.print(jsonText(found))
+  else await context.print(provenanceText(found, context.paint), DETAILS_AT)
   return 0
 }
 

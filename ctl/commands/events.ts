@@ -15,7 +15,7 @@ export const run: VerbRun = async (context, _args, options) => {
   else {
     const kept = await engine.recentEvents(filter)
     for (const event of kept) await show(event)
-    if (kept.length === 0) await context.printError(NOTHING_KEPT)
+    if (kept.length === 0) await context.printError(NOTHING_KEPT, 2)
   }
   return 0
 }

@@ -4,7 +4,7 @@ import { type Captured, capture } from '../capture.ts'
 import { parseDuration } from '../duration-option.ts'
 import { askedEnvironment, ownEnvironment } from '../environment-option.ts'
 import { jsonText } from '../json.ts'
-import { bannerText } from '../render/banner.ts'
+import { BANNER_HANG, bannerText } from '../render/banner.ts'
 import { errorText } from '../render/error.ts'
 import { agentStatus } from '../render/exit-status.ts'
 import { forwardSignals, relay, sessionStdio } from '../stdio.ts'
@@ -66,7 +66,7 @@ const CAUSES = {
 async function judgeAgain(context: VerbContext, engine: Engine, before: BranchRecord): Promise<void> {
   if (before.state === 'running') return
   const outcome = await engine.review(before.id)
-  await context.printError(bannerText(outcome, context.paintErrors))
+  await context.printError(bannerText(outcome, context.paintErrors), BANNER_HANG)
 }
 
 async function execForProgram(

@@ -1,13 +1,13 @@
 import type { Outcome } from '../../daemon/contract/engine.ts'
 import { exitStatusOf } from '../../daemon/contract/errors.ts'
 import { jsonText } from '../json.ts'
-import { bannerText } from '../render/banner.ts'
+import { BANNER_HANG, bannerText } from '../render/banner.ts'
 import type { VerbContext } from '../verb.ts'
 
 /** Shows what a decision led to. 0 only when the branch landed (or had nothing to land). */
 export async function showOutcome(context: VerbContext, outcome: Outcome): Promise<number> {
   if (context.json) await context.print(jsonText(outcome))
-  else await context.print(bannerText(outcome, context.paint))
+  else await context.print(bannerText(outcome, context.paint), BANNER_HANG)
   return decisionStatus(outcome)
 }
 

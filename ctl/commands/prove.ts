@@ -11,7 +11,9 @@ export const run: VerbRun = async (context, _args, options) => {
   if (file !== null) {
     const report = await readProof(file, { stateDir, keyFile: textOption(options, 'key') })
     await context.print(
-      context.json ? jsonText(report) : `${proofText(report, context.paint)}The signature is good.\n`,
+      context.json
+        ? jsonText(report)
+        : `${proofText(report, context.paint, process.stdout.columns)}The signature is good.\n`,
     )
     return report.held ? 0 : 1
   }
@@ -19,6 +21,10 @@ export const run: VerbRun = async (context, _args, options) => {
   if (place !== null) refuseTaken(place)
   const { report, envelope } = await proveHost({ stateDir, product: VERSION })
   if (place !== null) await writeProof(place, envelope)
-  await context.print(context.json ? jsonText({ ...report, envelope }) : proofText(report, context.paint))
+  await context.print(
+    context.json
+      ? jsonText({ ...report, envelope })
+      : proofText(report, context.paint, process.stdout.columns),
+  )
   return report.held ? 0 : 1
 }

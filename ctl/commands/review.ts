@@ -4,8 +4,8 @@ import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { jsonText } from '../json.ts'
 import { Keyboard } from '../keys.ts'
 import { withProgress } from '../progress.ts'
-import { bannerId, bannerText, changesText, summaryText } from '../render/banner.ts'
-import { branchDetails } from '../render/branches.ts'
+import { BANNER_HANG, bannerId, bannerText, changesText, summaryText } from '../render/banner.ts'
+import { branchDetails, DETAILS_AT } from '../render/branches.ts'
 import { requestLine } from '../render/changes.ts'
 import { requester } from '../requester.ts'
 import { type ReviewChoice, reviewItems, selectionOfChoice } from '../review/items.ts'
@@ -25,8 +25,8 @@ export const run: VerbRun = async (context, [id = ''], options) => {
   const outcome = await withProgress('judging', engine.review(record.id))
   if (context.json) await context.print(jsonText(outcome))
   else if (judgeOnly)
-    await context.print(branchDetails(await engine.show(record.id), Date.now(), context.paint))
-  else await context.print(summaryText(outcome, context.paint))
+    await context.print(branchDetails(await engine.show(record.id), Date.now(), context.paint), DETAILS_AT)
+  else await context.print(summaryText(outcome, context.paint), BANNER_HANG)
   return judgeOnly ? decisionStatus(outcome) : reviewAtTerminal(context, engine, outcome)
 }
 
@@ -103,7 +103,7 @@ async function decidePieces(
 ): Promise<number> {
   const asked = { digest: changeset.digest, selection, parts: choice.parts }
   const picked = await withProgress('picking', engine.pick(outcome.branch, asked))
-  await context.print(`\n${bannerText(picked, context.paint)}`)
+  await context.print(`\n${bannerText(picked, context.paint)}`, BANNER_HANG)
   if (picked.conflicts.length > 0 || picked.digest === null) return decisionStatus(picked)
   await context.print(
     context.paint.dim(`digest ${picked.digest}; the rest stays in branch ${bannerId(outcome)}\n`),

@@ -6,7 +6,7 @@ import { connectDaemon } from '../engine.ts'
 import { askedEnvironment } from '../environment-option.ts'
 import { jsonText } from '../json.ts'
 import { withProgress } from '../progress.ts'
-import { bannerText } from '../render/banner.ts'
+import { BANNER_HANG, bannerText } from '../render/banner.ts'
 import { errorText } from '../render/error.ts'
 import { runStatus } from '../render/exit-status.ts'
 import { runRequest } from '../request.ts'
@@ -34,7 +34,7 @@ export const run: VerbRun = async (context, command, options) => {
     (error) => void context.printError(errorText(error, context.paintErrors)),
   )
   if (context.json) await context.print(jsonText(outcome))
-  else await context.printError(bannerText(outcome, context.paintErrors))
+  else await context.printError(bannerText(outcome, context.paintErrors), BANNER_HANG)
   return runStatus(outcome, request.afterwards)
 }
 

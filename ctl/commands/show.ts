@@ -1,5 +1,5 @@
 import { jsonText } from '../json.ts'
-import { branchDetails } from '../render/branches.ts'
+import { branchDetails, DETAILS_AT } from '../render/branches.ts'
 import { denialsText } from '../render/denials.ts'
 import type { VerbRun } from '../verb.ts'
 
@@ -11,6 +11,7 @@ export const run: VerbRun = async (context, [id = '']) => {
     context.json
       ? jsonText({ ...record, denials })
       : `${branchDetails(record, Date.now(), context.paint)}${denialsText(denials, context.paint)}`,
+    context.json ? undefined : DETAILS_AT,
   )
   return 0
 }

@@ -18,6 +18,9 @@ export function changesText(outcome: Pick<Outcome, 'totals' | 'requests'>): stri
   return parts.length === 0 ? 'no changes' : parts.join(', ')
 }
 
+/** Lines below the first are indented by two; what goes on below any of them is told apart. */
+export const BANNER_HANG = 4
+
 /** As short as it can be typed. */
 export const bannerId = ({ name, branch }: Pick<Outcome, 'name' | 'branch'>): string =>
   visibleLine(name ?? branch.slice(0, SHORT_ID))

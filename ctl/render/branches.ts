@@ -1,10 +1,11 @@
 // pure
 import type { BranchRecord } from '../../daemon/contract/branch.ts'
 import { type BranchSummary, findingsOf } from '../../daemon/contract/engine.ts'
-import { columnsText, cutText } from './columns.ts'
+import { columnsText } from './columns.ts'
 import type { Paint } from './paint.ts'
 import { agoText, bytesText } from './sizes.ts'
 import { visibleLine } from './visible.ts'
+import { cutText } from './width.ts'
 
 const commandText = (command: readonly string[]): string => visibleLine(command.join(' '))
 
@@ -28,11 +29,14 @@ export function branchTable(
 
 const MOST_OF_A_COMMAND = 80
 
+/** Where values begin, right of their labels. */
+export const DETAILS_AT = 12
+
 /** Everything that a person needs to decide, most important first. */
 export function branchDetails(record: BranchRecord, now: number, paint: Paint): string {
   const lines: string[] = []
   const add = (label: string, value: string): void =>
-    void lines.push(`${paint.dim(label.padStart(10))}  ${value}`)
+    void lines.push(`${paint.dim(label.padStart(DETAILS_AT - 2))}  ${value}`)
   add('branch', `${record.id}${record.name === null ? '' : ` (${visibleLine(record.name)})`}`)
   add('state', stateText(record, paint))
   add('created', `${record.createdAt} (${agoText(now - Date.parse(record.createdAt))} ago)`)

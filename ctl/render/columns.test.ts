@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { columnsText, cutText } from './columns.ts'
+import { columnsText } from './columns.ts'
 import { plain } from './paint.ts'
 
 describe('a table', () => {
@@ -18,7 +18,15 @@ describe('a table', () => {
 
   it('is never wider than the screen', () => {
     expect(columnsText(['ID', 'COMMAND'], [['a', 'sleep 100']], plain, 10)).toBe('ID  COMMA…\na   sleep…\n')
-    expect(cutText('日本日本', 5)).toBe('日本…')
-    expect(cutText('日本日本', 8)).toBe('日本日本')
   })
+
+  it('goes on below its last column where nothing may be lost', () =>
+    expect(columnsText(['ID', 'WHAT'], [['a', 'six words, and none is cut']], plain, 20, 'fold')).toBe(
+      'ID  WHAT\na   six words, and\n    none is cut\n',
+    ))
+
+  it('goes on at the left where its last column would be too narrow to read', () =>
+    expect(columnsText(['ATTACK', 'BY'], [['leave a git hook', 'a rule']], plain, 20, 'fold')).toBe(
+      'ATTACK            BY\nleave a git hook  a\n    rule\n',
+    ))
 })

@@ -5,9 +5,10 @@ import type { FeatureRow, FeatureState } from '../../daemon/contract/features.ts
 import { columnsText } from './columns.ts'
 import type { Paint } from './paint.ts'
 import { visibleLine } from './visible.ts'
+import { foldText } from './width.ts'
 
-/** One row per primitive, then what is lost and what mends it, then one sentence. */
-export function doctorText(report: DoctorReport, paint: Paint): string {
+/** One row per primitive, then what is lost and what mends it, then one sentence; no line is wider than the screen. */
+export function doctorText(report: DoctorReport, paint: Paint, width?: number): string {
   const { host, state, features } = report
   const head = `Linux ${host.kernel} on ${host.architecture}, Node ${host.node}, uid ${host.uid}\n`
   const place = `State directory ${visibleLine(state.path)}: ${state.filesystem ?? 'unknown filesystem'}${state.exists ? '' : ' (not made yet)'}\n`
@@ -15,6 +16,8 @@ export function doctorText(report: DoctorReport, paint: Paint): string {
     ['FEATURE', 'STATE', 'WHAT WAS TRIED'],
     features.map((row) => [row.name, row.state, visibleLine(row.detail)]),
     paint,
+    width,
+    'fold',
   )
   const coloured = table.replace(
     /^(\S+ +)(have|partly|missing)(?= )/gm,
@@ -24,7 +27,8 @@ export function doctorText(report: DoctorReport, paint: Paint): string {
   )
   const lacking = features.filter((row) => row.state !== 'have')
   const lost = lacking.length === 0 ? '' : `\n${lacking.map((row) => lostText(row, paint)).join('')}`
-  return `${head}${place}\n${coloured}${lost}\n${verdictText(report, paint)}`
+  const rest = foldText(`${lost}\n${verdictText(report, paint)}`, width, 4)
+  return `${head}${place}\n${coloured}${rest}`
 }
 
 const COLOUR = { have: 'green', partly: 'yellow', missing: 'red' } as const

@@ -3,9 +3,10 @@ import type { ProofReport } from '../../daemon/prove-host.ts'
 import { columnsText } from './columns.ts'
 import type { Paint } from './paint.ts'
 import { visibleLine } from './visible.ts'
+import { foldText } from './width.ts'
 
 /** One row per attack with the layers each of which stops it alone; then what nobody can say about this machine. */
-export function proofText(report: ProofReport, paint: Paint): string {
+export function proofText(report: ProofReport, paint: Paint, width?: number): string {
   const { host, attacks, checks, product, time, profile } = report
   const head = `puzzled ${visibleLine(product)} on Linux ${visibleLine(host.kernel)} (${host.architecture}), ${visibleLine(time)}\n`
   const acts = attacks.map(({ words, result, stoppedBy, outcome }) => [
@@ -23,10 +24,10 @@ export function proofText(report: ProofReport, paint: Paint): string {
   return [
     head,
     `\n${paint.bold(`What holds the agent (profile ${visibleLine(profile)})`)}\n`,
-    columnsText(['ATTACK', '', 'ANSWER', 'STOPPED BY EACH OF'], acts, paint),
+    columnsText(['ATTACK', '', 'ANSWER', 'STOPPED BY EACH OF'], acts, paint, width, 'fold'),
     `\n${paint.bold('What decides about its work (profile standard)')}\n`,
-    columnsText(['ATTACK', '', 'STOPPED BY', ''], decisions, paint),
-    unverifiedText(report, paint),
+    columnsText(['ATTACK', '', 'STOPPED BY', ''], decisions, paint, width, 'fold'),
+    foldText(unverifiedText(report, paint), width, 4),
     summary(report, paint),
   ].join('')
 }
