@@ -1,7 +1,9 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { REVIEWER, type Workplace, workplace } from './cli.ts'
+import { onBus } from './grounds.ts'
+import { WHO } from './private-bus.ts'
 
 let here: Workplace
 beforeAll(() => {
@@ -67,4 +69,42 @@ it('a commit that was taken back says so', async () => {
   const [{ commit } = { commit: '' }] = await blame('c.txt')
   expect((await here.puzzlectl('revert', commit)).status).toBe(0)
   expect(await blame('c.txt')).toMatchObject([{ commit, state: 'reverted' }])
+})
+
+describe('a daemon', () => {
+  const { here: bus, it: check } = onBus('each')
+  const { developer, reviewer } = WHO
+  const path = (name: string): string => join(bus.project, name)
+  const sh = (script: string, ...options: string[]) =>
+    bus.puzzlectl(developer, 'run', ...options, '--', 'sh', '-c', script)
+  const told = async (name: string): Promise<Told[]> =>
+    JSON.parse((await bus.puzzlectl(developer, 'blame', '--json', path(name))).out) as Told[]
+
+  check('follows a file under both of its names, as far as a reviewer let it go, and back', async () => {
+    expect((await sh('echo one > old.txt')).status).toBe(0)
+    await sh('mv old.txt new.txt; echo more > other.txt', '--then', 'hold', '--name', 'moved')
+    const part = ['--only', 'old.txt', '--only', 'new.txt', '-m', 'only the name']
+    expect((await bus.puzzlectl(reviewer, 'approve', 'moved', ...part)).status).toBe(0)
+
+    const [added, ...others] = await told('new.txt')
+    expect(others).toEqual([])
+    expect(added).toMatchObject({
+      state: 'landed',
+      entries: [{ path: path('new.txt'), kind: 'add' }],
+      requester: developer.uid,
+      approvals: [{ by: reviewer.uid, why: 'only the name' }],
+    })
+    const [removed, first, ...rest] = await told('old.txt')
+    expect(rest).toEqual([])
+    expect(removed).toMatchObject({ commit: added?.commit, entries: [{ kind: 'delete' }] })
+    expect(first).toMatchObject({ state: 'landed', entries: [{ kind: 'add' }], approvals: [] })
+    // What was not taken landed nowhere, so nobody is named for it.
+    expect((await bus.puzzlectl(developer, 'blame', path('other.txt'))).status).toBe(68)
+
+    expect((await bus.puzzlectl(developer, 'revert', added?.commit ?? '')).status).toBe(0)
+    expect((await told('new.txt')).find(({ commit }) => commit === added?.commit)?.state).toBe('reverted')
+    const states = (await told('old.txt')).map(({ commit, state }) => [commit, state])
+    expect(states).toContainEqual([added?.commit, 'reverted'])
+    expect(states).toContainEqual([first?.commit, 'landed'])
+  })
 })

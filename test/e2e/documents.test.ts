@@ -14,6 +14,8 @@ import { PEOPLE, type Person, repository, Stage } from './stage/stage.ts'
 
 /** A document is a long test: it is read from its first line to its last. */
 const PATIENCE = 900_000
+/** Mounts, a compiler and the daemon's last words: on a machine that is busy with others they take their time. */
+const SETTING_UP = 300_000
 
 /** Documents for machines on which the daemon is installed. The others need nothing but a clone. */
 const WITH_DAEMON = new Set(['docs/operations.md', 'docs/metrics.md'])
@@ -21,8 +23,8 @@ const WITH_DAEMON = new Set(['docs/operations.md', 'docs/metrics.md'])
 let stage: Stage
 beforeEach(() => {
   stage = new Stage()
-})
-afterEach(() => stage.strike())
+}, SETTING_UP)
+afterEach(() => stage.strike(), SETTING_UP)
 
 /** What a newcomer has after `git clone` and `npm ci`; the latter needs the package registry and has been done here. */
 function cloned(): string {
