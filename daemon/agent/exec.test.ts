@@ -44,6 +44,32 @@ describe('exec', () => {
     expect(await finished).toMatchObject({ state: 'held' })
   })
 
+  it('waits for an agent that is on record as running and has not quite begun', async () => {
+    const world = fakeWorld()
+    world.holdAgent = true
+    const gate = new EventEmitter()
+    const { start } = world.ports.launcher
+    Object.assign(world.ports.launcher, {
+      start: async (...args: Parameters<typeof start>) => {
+        const begun = start(...args)
+        gate.emit('starting')
+        await once(gate, 'open')
+        return begun
+      },
+    })
+    const engine = engineOf(world)
+    const starting = once(gate, 'starting')
+    const run = engine.run(runRequest({ afterwards: 'hold', command: ['agent'] }))
+    await starting
+    const [id = ''] = (await engine.list()).map((row) => row.id)
+    const verbs = [engine.exec(id, command()), engine.signal(id, 'USR1')]
+    setImmediate(() => gate.emit('open'))
+    await Promise.all(verbs)
+    expect(world.log).toContain('exec npm test')
+    world.endAgent?.()
+    await (await run).exited
+  })
+
   it('runs in the place of an agent that has ended, whose end stays on record', async () => {
     const { world, engine, id, end } = await running()
     await end(3)

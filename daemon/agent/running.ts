@@ -11,7 +11,7 @@ interface Entry {
 /** The agents that this process has started. A branch that is `running` in the store and not here belongs to nobody. */
 export class RunningAgents {
   readonly #entries = new Map<string, Entry>()
-  readonly #starting = new Set<string>()
+  readonly #starting = new Map<string, Promise<unknown>>()
 
   add(id: string, agent: RunningAgent, watch: BudgetWatch, stopped: Promise<AgentExit>): void {
     const entry = { agent, watch, stopped }
@@ -25,12 +25,19 @@ export class RunningAgents {
 
   /** From before it is on record as running until it is here or has failed. */
   async starting<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
-    this.#starting.add(id)
+    const started = work()
+    this.#starting.set(id, started)
     try {
-      return await work()
+      return await started
     } finally {
       this.#starting.delete(id)
     }
+  }
+
+  /** The same as `find`, of an agent that is about to be here as well. */
+  async findStarted(id: string): Promise<RunningAgent | undefined> {
+    await Promise.allSettled([this.#starting.get(id)])
+    return this.find(id)
   }
 
   knows(id: string): boolean {

@@ -78,7 +78,7 @@ export async function agentOf(ports: Ports, running: RunningAgents, id: string):
     throw new PuzzledError('wrong-state', `Branch ${id} is ${record.state}; nothing runs in it`, {
       hint: `What its agent wrote: puzzlectl logs ${id}; what it changed: puzzlectl diff ${id}`,
     })
-  const agent = running.find(id)
+  const agent = await running.findStarted(id)
   if (agent === undefined)
     throw new PuzzledError('wrong-state', `Branch ${id} is run by another process`, {
       hint: 'Use the terminal that started it, or run the daemon: it holds all branches.',

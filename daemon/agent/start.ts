@@ -15,12 +15,24 @@ export interface StartRequest {
  * Starts the branch's command. `running` is durable before the process exists, so that a crash in between is found
  * by recovery and never a process without a record.
  */
-export async function startAgent(
+export const startAgent = (
   ports: Ports,
   running: RunningAgents,
   record: BranchRecord,
   request: StartRequest,
-): Promise<{ agent: RunningAgent; exited: Promise<AgentExit> }> {
+): Promise<Started> => running.starting(record.id, () => start(ports, running, record, request))
+
+interface Started {
+  agent: RunningAgent
+  exited: Promise<AgentExit>
+}
+
+async function start(
+  ports: Ports,
+  running: RunningAgents,
+  record: BranchRecord,
+  request: StartRequest,
+): Promise<Started> {
   const limits = ports.budgets.left(record)
   const mounts = await ports.layers.mounts(record)
   const { command, cwd } = request.again ?? record
@@ -28,20 +40,18 @@ export async function startAgent(
   const log = ports.outputs.open(record.id)
   const { budgets } = record.profile.resolved
   const atLimit = ports.budgets.atLimit(budgets.atLimit)
-  const agent = await running.starting(record.id, async () => {
-    const why = request.again === undefined ? 'the agent runs' : 'a command runs in its place'
-    const moved = await ports.store.move(record.id, 'running', why)
-    const start = {
-      profile: { ...moved.profile.resolved, budgets: { limits, atLimit } },
-      mounts,
-      argv: command,
-      cwd,
-      environment: agentEnvironment(moved.profile.resolved.environment, request),
-      stdio: request.stdio,
-      observe: (stream: OutputEntry['stream'], bytes: Buffer) => log.write(stream, bytes),
-    }
-    return launchOrAbandon(ports, moved, start, request.again !== undefined)
-  })
+  const why = request.again === undefined ? 'the agent runs' : 'a command runs in its place'
+  const moved = await ports.store.move(record.id, 'running', why)
+  const launch = {
+    profile: { ...moved.profile.resolved, budgets: { limits, atLimit } },
+    mounts,
+    argv: command,
+    cwd,
+    environment: agentEnvironment(moved.profile.resolved.environment, request),
+    stdio: request.stdio,
+    observe: (stream: OutputEntry['stream'], bytes: Buffer) => log.write(stream, bytes),
+  }
+  const agent = await launchOrAbandon(ports, moved, launch, request.again !== undefined)
   const granted = [...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
   // What an earlier start was granted in the same matter no longer holds.
   const before = record.grants.filter(({ what }) => !granted.some((grant) => grant.what === what))
