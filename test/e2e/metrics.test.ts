@@ -5,7 +5,7 @@ import { METRICS } from '../../daemon/metrics/table.ts'
 import { type Family, parseOpenMetrics } from '../metrics/openmetrics.ts'
 import { program } from '../tier/needs.ts'
 import { onBus } from './grounds.ts'
-import { WHO } from './private-bus.ts'
+import { eventually, WHO } from './private-bus.ts'
 
 const { here, it } = onBus('all', program('curl'))
 let socket = ''
@@ -58,6 +58,46 @@ it('counts what happens, and every documented metric is there', async () => {
   expect(grown('puzzled_agent_exits_total', { cause: 'exited' })).toBe(2)
   expect(grown('puzzled_audit_append_seconds_count', { result: 'ok' })).toBeGreaterThan(5)
   expect(grown('puzzled_denials_total', { layer: 'dns' })).toBeGreaterThan(0)
+})
+
+it('counts a request that waits, what was refused, and a budget that is used up', async () => {
+  const before = await read()
+  const run = (...words: string[]) => here.puzzlectl(developer, 'run', ...words)
+  const asks =
+    'curl -sS -m 20 -o /dev/null -d one https://api.github.com/repos/a/b/issues; ' +
+    'curl -s -m 20 -o /dev/null http://elsewhere.example/; echo c > c.txt'
+  await run('--name', 'asks', '--then', 'hold', '--', 'sh', '-c', asks)
+  const started = here.begin(developer, 'run', '--name', 'long', '--budget', 'wall=1s', '--', 'sleep', '600')
+  const exceeded = (families: Map<string, Family>): number =>
+    sum(families, 'puzzled_budget_exceeded_total', { budget: 'wall' })
+  const after = await eventually(async () => {
+    const now = await read()
+    if (exceeded(now) === exceeded(before)) throw new Error('The budget is not used up yet')
+    return now
+  })
+  const grown = (line: string, labels?: Record<string, string>): number =>
+    sum(after, line, labels) - sum(before, line, labels)
+
+  expect(grown('puzzled_queue_requests_total', { state: 'queued' })).toBe(1)
+  expect(grown('puzzled_queue_requests_total')).toBe(1)
+  expect(grown('puzzled_denials_total', { layer: 'proxy' })).toBe(1)
+  expect(grown('puzzled_proxy_request_seconds_count')).toBe(2)
+  expect(grown('puzzled_budget_exceeded_total')).toBe(1)
+  expect(grown('puzzled_branch_moves_total', { to: 'held' })).toBe(1)
+  expect(grown('puzzled_commit_seconds_count')).toBe(0)
+  // The one that used up its time is there, standing still; nothing else runs.
+  expect(sum(after, 'puzzled_agents')).toBe(1)
+  expect(sum(after, 'puzzled_event_loop_busy_ratio')).toBeLessThanOrEqual(1)
+  expect(sum(after, 'process_resident_memory_bytes')).toBeGreaterThan(20e6)
+
+  expect((await here.puzzlectl(developer, 'discard', 'long')).status).toBe(0)
+  await started.ended
+  expect((await here.puzzlectl(reviewer, 'reject', 'asks')).status).toBe(0)
+  const last = await read()
+  expect(sum(last, 'puzzled_agents')).toBe(0)
+  const decided = (families: Map<string, Family>): number =>
+    sum(families, 'puzzled_approvals_total', { decision: 'reject' })
+  expect(decided(last) - decided(after)).toBe(1)
 })
 
 it('says nothing that an agent chose', async () => {
