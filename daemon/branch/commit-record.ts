@@ -1,8 +1,8 @@
-import { type Disk, NO_NAME } from '../lib/disk.ts'
+import { type Dir, type Disk, NO_NAME } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import type { BaseDirs } from './base-dirs.ts'
 import type { CommitJob } from './commit-context.ts'
-import type { Surveyed } from './commit-survey.ts'
+import type { PlannedOperation } from './commit-plan.ts'
 import {
   type Area,
   type Begin,
@@ -13,34 +13,44 @@ import {
   textOf,
   toMetaText,
 } from './journal/format.ts'
+import type { Standing } from './survey-table.ts'
+
+/** Where an entry was staged; `ino` is 0 for one that only leaves. */
+interface Staged {
+  area: number
+  ino: number
+}
 
 /** The journal's record of one operation: with it alone recovery can go forward or back. */
-export function recordOf(
-  disk: Disk,
-  { operation, parent, target }: Surveyed,
-  dir: number,
-  area: number,
-  ino: number,
+export function entryRecord(
+  operation: PlannedOperation,
+  parent: number,
+  target: Standing | null,
+  { area, ino }: Staged,
 ): Operation {
   const at = { base: operation.base, path: textOf(operation.path), parent }
   const staged = { area, slot: operation.slot }
   const root = operation.tree[0]?.state
   const time = root?.type === 'dir' ? String(root.mtimeNs) : null
   if (operation.kind === 'place') return { kind: 'place', ...at, ...staged, ino, time }
-  if (target === null) throw new PuzzledError('conflict', `"${at.path.path}" is gone from the base`)
-  const old = {
-    ino: target.ino,
-    dir: target.kind === 'dir',
-    size: target.size,
-    mtime: String(target.mtimeNs),
-  }
+  if (target === null) throw gone(at.path.path)
+  const old = { ino: target.ino, dir: target.dir, size: target.size, mtime: String(target.mtimeNs) }
   if (operation.kind === 'swap') return { kind: 'swap', ...at, ...staged, ino, time, old }
-  if (operation.kind === 'remove') return { kind: 'remove', ...at, ...staged, old }
+  return { kind: 'remove', ...at, ...staged, old }
+}
+
+/** The same of a node that stays. It is looked at here: what it is now is what an undo brings back. */
+export function adjustRecord(disk: Disk, operation: PlannedOperation, parent: number, dir: Dir): Operation {
   const { name } = splitPath(operation.path)
+  const path = textOf(operation.path)
+  const target = disk.stat(dir, name)
+  if (target === null) throw gone(path.path)
   const before = toMetaText({ ...target, xattrs: disk.xattrs(dir, name) })
   const after = operation.state === null ? before : toMetaText(operation.state)
-  return { kind: 'adjust', ...at, ino: target.ino, before, after }
+  return { kind: 'adjust', base: operation.base, path, parent, ino: target.ino, before, after }
 }
+
+const gone = (path: string): PuzzledError => new PuzzledError('conflict', `"${path}" is gone from the base`)
 
 export function beginOf(disk: Disk, job: CommitJob, areas: readonly Area[], bases: BaseDirs): Begin {
   const roots: Root[] = job.bases.map(({ path }, index) => {

@@ -8,13 +8,7 @@ import type { CommitPlan, PlannedOperation } from './commit-plan.ts'
 import { conflictError, conflictOf, type Found, OPEN_FOR_WRITING } from './conflict.ts'
 import { splitPath } from './journal/format.ts'
 import { landingKey } from './own-landings.ts'
-
-/** What the base holds at the targets of the operations, as the journal will record it. */
-export interface Surveyed {
-  operation: PlannedOperation
-  parent: number
-  target: DiskStat | null
-}
+import { SurveyTable } from './survey-table.ts'
 
 interface Collision {
   path: Uint8Array
@@ -23,32 +17,47 @@ interface Collision {
 
 /**
  * Compares the base with what the reviewer saw, under the base lock. Every collision is collected, so that a person
- * hears of all of them at once. The first look also asks who has the files open that leave; the last word on that has
- * the apply step, when nobody can open them any more.
+ * hears of all of them at once. This look also asks who has the files open that leave; the last word on that has
+ * the apply step, when nobody can open them any more. Returns what the journal will record, a row for each operation.
  */
 export function survey(
   context: CommitContext,
   job: CommitJob,
   plan: CommitPlan,
   dirs: BaseDirs,
-  look: 'first' | 'last',
-): Surveyed[] {
+): SurveyTable {
+  const table = new SurveyTable(plan.operations.length)
+  look(context, job, plan, dirs, table)
+  return table
+}
+
+/** The same comparison once more. What it finds is what was found before, or a collision: nothing is kept. */
+export function surveyAgain(context: CommitContext, job: CommitJob, plan: CommitPlan, dirs: BaseDirs): void {
+  look(context, job, plan, dirs, null)
+}
+
+/** With a table it is the first look. */
+function look(
+  context: CommitContext,
+  job: CommitJob,
+  plan: CommitPlan,
+  dirs: BaseDirs,
+  table: SurveyTable | null,
+): void {
   const collisions: Collision[] = []
-  const surveyed: Surveyed[] = []
   const askWriters = (change: Change, target: DiskStat | null): void => {
-    if (look === 'first' && target?.kind === 'file') refuseWriter(context, dirs, change, collisions)
+    if (table !== null && target?.kind === 'file') refuseWriter(context, dirs, change, collisions)
   }
-  for (const operation of plan.operations) {
+  for (const [row, operation] of plan.operations.entries()) {
     const found = lookUp(context, job, dirs, operation, collisions)
     if (found === null) continue
-    surveyed.push({ operation, ...found })
+    table?.set(row, found.parent, found.target)
     if (leaves(operation.kind, operation.change)) askWriters(operation.change, found.target)
   }
   for (const change of plan.folded)
     askWriters(change, compare(context, job, dirs, change, collisions)?.target ?? null)
   strangers(context, dirs, plan, collisions)
   if (collisions.length > 0) throw conflictError(collisions)
-  return surveyed
 }
 
 function refuseWriter(
@@ -165,12 +174,8 @@ function strangers({ disk }: CommitContext, dirs: BaseDirs, plan: CommitPlan, co
     names.add(name.toString('latin1'))
     known.set(key, names)
   }
-  const leaving = [
-    ...plan.folded,
-    ...plan.operations.flatMap(({ kind, change }) => (leaves(kind, change) ? [change] : [])),
-  ]
-  for (const change of leaving) {
-    if (change?.old?.type !== 'dir' || change.new?.type === 'dir') continue
+  for (const change of leaving(plan)) {
+    if (change.old?.type !== 'dir' || change.new?.type === 'dir') continue
     const names = known.get(keyOf(change, change.path))
     try {
       const { dir, mount } = dirs.open(change.base, change.path)
@@ -186,6 +191,11 @@ function strangers({ disk }: CommitContext, dirs: BaseDirs, plan: CommitPlan, co
       collisions.push({ path: change.path, message: unreachableBecause(error) })
     }
   }
+}
+
+function* leaving({ folded, operations }: CommitPlan): Generator<Change> {
+  yield* folded
+  for (const { kind, change } of operations) if (leaves(kind, change)) yield change
 }
 
 const leaves = (kind: PlannedOperation['kind'], change: Change | null): change is Change =>

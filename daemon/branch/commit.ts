@@ -7,15 +7,16 @@ import type { Ground } from './commit-apply.ts'
 import type { CommitContext, CommitJob, JobHooks } from './commit-context.ts'
 import { asCommitError, finish } from './commit-finish.ts'
 import { type CommitPlan, PlanError, planCommit } from './commit-plan.ts'
-import { beginOf, recordOf } from './commit-record.ts'
+import { adjustRecord, beginOf, entryRecord } from './commit-record.ts'
 import { Stager } from './commit-stage.ts'
-import { type Surveyed, survey } from './commit-survey.ts'
+import { survey, surveyAgain } from './commit-survey.ts'
 import { Witness } from './commit-witness.ts'
 import { writeChanges } from './journal/changes.ts'
 import { type Area, splitPath, textOf } from './journal/format.ts'
 import { PackedOperations } from './journal/packed-operations.ts'
 import { type JournalEnd, publishIntent, writePending } from './journal/writer.ts'
 import { openAreas, removeLeftovers, withdraw, writeOpening } from './staging-area.ts'
+import type { SurveyTable } from './survey-table.ts'
 
 export interface Landed {
   commit: string
@@ -35,7 +36,7 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
   let ground: Ground | undefined
   try {
     const plan = makePlan(job, bases)
-    const surveyed = survey(context, job, plan, bases, 'first')
+    let surveyed: SurveyTable | undefined = survey(context, job, plan, bases)
     context.recheck?.()
     requireWritable(context, job, plan, bases)
     let written: { operations: PackedOperations; end: JournalEnd }
@@ -49,10 +50,11 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
         witness: new Witness(disk, () => job.changes),
       }
       written = stageAndRecord(context, job, { plan, surveyed, areas }, ground, journal)
+      surveyed = undefined
       await hooks.beforeIntent(job.commit)
       failpoint('commit.before-intent')
       // J1: the last look at the base, as late as it can be.
-      survey(context, job, plan, bases, 'last')
+      surveyAgain(context, job, plan, bases)
       publishIntent(disk, journal, job.commit)
       await hooks.afterIntent(job.commit)
     } catch (error) {
@@ -194,7 +196,7 @@ function refuseInside(job: CommitJob, area: string): void {
 function stageAndRecord(
   context: CommitContext,
   job: CommitJob,
-  { plan, surveyed, areas }: { plan: CommitPlan; surveyed: readonly Surveyed[]; areas: Areas },
+  { plan, surveyed, areas }: { plan: CommitPlan; surveyed: SurveyTable; areas: Areas },
   ground: Ground,
   journal: Dir,
 ): { operations: PackedOperations; end: JournalEnd } {
@@ -203,19 +205,18 @@ function stageAndRecord(
   let done = 0
   const stager = new Stager(disk, context.sources, () => context.tell?.(++done, total))
   const operations = new PackedOperations()
-  for (const found of surveyed) {
-    const { operation } = found
-    const { parent, name } = splitPath(operation.path)
-    const { dir, mount } = ground.dirs.open(operation.base, parent, found.parent)
+  for (const [row, operation] of plan.operations.entries()) {
+    const { parent } = splitPath(operation.path)
+    const found = surveyed.parent(row)
+    const { dir, mount } = ground.dirs.open(operation.base, parent, found)
     if (operation.kind === 'adjust') {
-      // Looked at again: what it is now is what an undo brings back.
-      operations.push(recordOf(disk, { ...found, target: disk.stat(dir, name) }, dir, 0, 0))
+      operations.push(adjustRecord(disk, operation, found, dir))
       continue
     }
     const area = areas.byMount.get(mount) ?? 0
     const into = ground.areas[area]
     const ino = operation.tree.length > 0 && into !== undefined ? stager.stage(into, operation) : 0
-    operations.push(recordOf(disk, found, dir, area, ino))
+    operations.push(entryRecord(operation, found, surveyed.target(row), { area, ino }))
   }
   failpoint('commit.staged')
   for (const dir of ground.areas) disk.syncfs(dir)
