@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -93,16 +93,36 @@ describe('redaction', () => {
 describe('sources', () => {
   const load = (source: CredentialGrant['source']) => loadCredentials([{ ...grant, source }])
 
-  it('are refused when others can read them, when they are short, missing or hold a line break', async () => {
+  it.each([0o604, 0o640, 0o644, 0o620, 0o601])(
+    'a file of mode %o is refused, whoever the others are',
+    async (mode) => {
+      const dir = mkdtempSync(join(tmpdir(), 'puzzled-secret-'))
+      const path = join(dir, 'token')
+      try {
+        writeFileSync(path, SECRET)
+        chmodSync(path, mode)
+        await expect(load({ kind: 'file', path })).rejects.toMatchObject({
+          code: 'profile-invalid',
+          message: expect.stringContaining(`others can read the file (mode ${mode.toString(8)})`),
+          hint: expect.stringContaining('chmod 600'),
+        })
+        // The control: the same file, once it is a secret.
+        chmodSync(path, 0o600)
+        expect((await load({ kind: 'file', path }))[0]?.reveal()).toBe(SECRET)
+      } finally {
+        rmSync(dir, { recursive: true })
+      }
+    },
+  )
+
+  it('are refused when they are short, missing or hold a line break', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'puzzled-secret-'))
     const path = join(dir, 'token')
     try {
       writeFileSync(path, `${SECRET}\n`, { mode: 0o600 })
       expect((await load({ kind: 'file', path }))[0]?.reveal()).toBe(SECRET)
-      writeFileSync(join(dir, 'open'), SECRET, { mode: 0o644 })
       writeFileSync(join(dir, 'lines'), 'one line\r\nx-evil: two', { mode: 0o600 })
       for (const source of [
-        { kind: 'file', path: join(dir, 'open') },
         { kind: 'file', path: join(dir, 'lines') },
         { kind: 'file', path: join(dir, 'missing') },
         { kind: 'environment', name: 'PUZZLED_NOT_SET' },

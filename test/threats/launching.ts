@@ -90,6 +90,7 @@ export const LAUNCHING: readonly ThreatRow[] = [
     [
       `${KERNEL} › S11 forbidden system calls`,
       'test/escape/S11-neighbours.test.ts › S11 commands of one branch against each other',
+      'test/escape/S11-filters.test.ts › S11 each of the three filters',
     ],
     'outside, none is refused with EPERM',
     'seccomp with a verdict for every call of the kernel',
@@ -179,6 +180,7 @@ export const LAUNCHING: readonly ThreatRow[] = [
     'bombs',
     [
       `${CHANGES} › S20 bombs`,
+      'test/escape/S20-inotify.test.ts › S20 every inotify instance of a user',
       'test/root/diff.test.ts › make paths that are longer than PATH_MAX',
       'test/root/diff-layers.test.ts › trees that are deeper than a review',
     ],
@@ -188,9 +190,12 @@ export const LAUNCHING: readonly ThreatRow[] = [
   row(
     'S21',
     'process numbers that come again',
-    [`${LIFE} › S21 process numbers that come again`],
-    'more than twenty processes are seen to end',
-    'pidfd and cgroup',
+    [
+      `${LIFE} › S21 process numbers that come again`,
+      'test/escape/S21-signals.test.ts › S21 signals to a process number of the host',
+    ],
+    'more than twenty processes are seen to end; outside, a signal by number ends a process',
+    'pidfd and cgroup; a PID namespace of its own',
   ),
   row(
     'S22',
