@@ -63,7 +63,10 @@ export const LAUNCHING: readonly ThreatRow[] = [
   row(
     'S8',
     'new namespaces',
-    [`${KERNEL} › S8 namespaces, S10 io_uring, S15 devices, S19 project ids, socket families`],
+    [
+      `${KERNEL} › S8 namespaces, S10 io_uring, S15 devices, S19 project ids, socket families`,
+      'test/escape/S08-named-namespaces.test.ts › S8 namespaces that have a name',
+    ],
     'outside, the doors are open',
     'seccomp; each door is tried at every start',
   ),
