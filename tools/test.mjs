@@ -1,6 +1,7 @@
 // `npm test`: everything that this machine can run, in one command, on a fresh Debian with only Node and npm.
 //   npm test [-- TIER... FILE...]   the named tiers only, and of them only the files whose path begins so (unit crash root escape e2e; vm only inside the VM)
 //   PUZZLED_MUST_RUN=1|TIER,TIER    a skip in these tiers is a failure
+//   PUZZLED_TEST_AGAIN=1            files of a few failed tests are run once more, alone (tools/unsteady.mjs)
 // The last line is `N passed, N failed, N skipped`. The VM tier is a command of its own: `npm run test:vm`.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -10,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { installMissing } from './debian-packages.mjs'
 import { runWhereOrphansEnd } from './orphans.mjs'
 import { testPlace } from './test-place.mjs'
+import { filesToRepeat, withRepeated } from './unsteady.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 runWhereOrphansEnd()
@@ -89,6 +91,24 @@ function runVitest(tiers, files) {
   return { status: run.status, results: lines.map((line) => JSON.parse(line)) }
 }
 
+/** The same, and where it was asked for what failed once more. */
+function runSteadily(tiers, files) {
+  const first = runVitest(tiers, files)
+  const repeat = process.env.PUZZLED_TEST_AGAIN === '1' ? filesToRepeat(first.results) : []
+  if (repeat.length === 0) return first
+  console.log(`Once more, alone: ${repeat.map(({ file }) => file).join(', ')}`)
+  const second = runVitest(
+    [...new Set(repeat.map(({ tier }) => tier))],
+    repeat.map(({ file }) => file),
+  )
+  const { results, unsteady } = withRepeated(first.results, second.results)
+  for (const line of unsteady)
+    console.log(
+      `unsteady – ${line.tier}: ${line.file} ${line.name}: it failed, and passed when it ran again\n  ${line.reason.split('\n')[0]}`,
+    )
+  return { status: second.status, results }
+}
+
 /** Skips, one line per tier and reason: many tests usually miss the same thing. */
 function printSkips(skipped) {
   const groups = new Map()
@@ -125,7 +145,7 @@ const { packages } = JSON.parse(readFileSync(`${root}test/packages.json`, 'utf8'
 if (process.env.PUZZLED_VM === undefined)
   installMissing(packages.filter((entry) => entry.needs.some((name) => tiers.includes(name))))
 const { run, skipped } = planTiers(tiers)
-const { status, results } = run.length > 0 ? runVitest(run, files) : { status: 0, results: [] }
+const { status, results } = run.length > 0 ? runSteadily(run, files) : { status: 0, results: [] }
 const all = [...results, ...skipped]
 const count = (state) => all.filter((line) => line.state === state).length
 
