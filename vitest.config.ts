@@ -14,7 +14,7 @@ const guarded = {
   pool: rooms,
   setupFiles: ['test/tier/residue-guard.ts'],
   testTimeout: patience * 120_000,
-  hookTimeout: patience * 60_000,
+  hookTimeout: patience * 180_000,
 }
 
 export const TIERS = [

@@ -118,13 +118,6 @@ describe('rights', () => {
     const { status, err } = await here.exec(WHO.root, ['unshare', '--pid', '--fork', ...call])
     expect([status, err]).toEqual([1, expect.stringMatching(/inside a branch/)])
   })
-
-  it('an agent that is handed the socket of the bus is refused', async () => {
-    const address = here.address
-    const script = `busctl --address=${address} call ${DESTINATION} ${MANAGER_PATH} ${MANAGER.name} ListBranches`
-    const { status } = await here.puzzlectl(developer, 'run', '--then', 'discard', '--', 'sh', '-c', script)
-    expect(status).not.toBe(0)
-  })
 })
 
 const MISTAKES: readonly (readonly [what: string, call: BusCall, error: string])[] = [
