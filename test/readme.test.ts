@@ -2,8 +2,6 @@ import { existsSync, readdirSync } from 'node:fs'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { COMMON_OPTIONS, type Verb } from '../ctl/verb.ts'
-import { VERBS } from '../ctl/verbs.ts'
 import { documents, readDocument } from './e2e/stage/documents.ts'
 
 const repository = fileURLToPath(new URL('..', import.meta.url))
@@ -71,39 +69,6 @@ const isThere = (path: string): boolean => {
   return exists(folder) && readdirSync(repository + folder).some((name) => pattern.test(name))
 }
 
-/** What a command line says that `puzzlectl` does not have; `a|b` names several verbs. */
-function unknownWords(line: string): string[] {
-  const words =
-    line
-      .replace(/^npx /, '')
-      .split(/ -- | \| /)[0]
-      ?.split(/\s+/)
-      .slice(1) ?? []
-  let verbs: readonly Verb[] = VERBS
-  let verb: Verb | undefined
-  const unknown: string[] = []
-  while (words[0] !== undefined && /^[a-z][a-z|-]*$/.test(words[0]) && verb?.options === undefined) {
-    const names = words[0].split('|')
-    const found = names.map((name) => verbs.find((one) => one.name === name))
-    if (found.some((one) => one === undefined)) {
-      // The word of a verb that takes arguments is one of them.
-      if (verb === undefined || verb.verbs !== undefined) unknown.push(words[0])
-      break
-    }
-    words.shift()
-    verb = found[0]
-    verbs = verb?.verbs ?? []
-  }
-  const known = [...COMMON_OPTIONS, ...(verb?.options ?? [])].map(([flags]) => flags)
-  for (const [option] of words.join(' ').matchAll(/(?<![\w-])--?[a-z][a-z-]*/g))
-    if (
-      !['--help', '--version'].includes(option) &&
-      !known.some((flags) => flags.split(/[ ,]+/).includes(option))
-    )
-      unknown.push(option)
-  return unknown
-}
-
 describe.each(documents())('%s', (document) => {
   const text = readDocument(document)
 
@@ -119,19 +84,9 @@ describe.each(documents())('%s', (document) => {
     const scripts = commandsOf(text).flatMap((line) => /^npm run ([\w:]+)/.exec(line)?.[1] ?? [])
     expect(scripts.filter((name) => !(name in manifest.scripts))).toEqual([])
   })
-
-  it('names verbs and options that puzzlectl has', () => {
-    const lines = commandsOf(text).filter((line) => /^(npx )?puzzlectl /.test(line))
-    expect(lines.flatMap((line) => unknownWords(line).map((word) => `${line}: ${word}`))).toEqual([])
-  })
 })
 
-it('a verb, an option, a file or a link that is not there would be noticed', () => {
-  expect(unknownWords('puzzlectl frobnicate')).toEqual(['frobnicate'])
-  expect(unknownWords('puzzlectl profile frobnicate')).toEqual(['frobnicate'])
-  expect(unknownWords('puzzlectl run --frobnicate -- sh --any')).toEqual(['--frobnicate'])
-  expect(unknownWords('puzzlectl freeze|thaw ID --json')).toEqual([])
-  expect(unknownWords('npx puzzlectl approve fix -m why --only a')).toEqual([])
+it('a file or a link that is not there would be noticed', () => {
   expect(pathsOf('see `daemon/no/such.ts`').filter((path) => !isThere(path))).toHaveLength(1)
   expect(linksOf('docs/a.md', '[x](../no.md)')).toEqual(['no.md'])
   expect(anchorsOf('docs/a.md', '[x](#b) [y](c.md#d)')).toEqual(['docs/a.md#b', 'docs/c.md#d'])

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Block, blocksOf } from './blocks.ts'
+import { boldOf, type Inline, spansOf } from './inline.ts'
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -29,24 +30,30 @@ const copied = (folder: string): string[] =>
 
 export const readDocument = (path: string): string => readFileSync(join(repository, path), 'utf8')
 
+const MANUAL = 'docs/man'
+const manualPages = (): string[] => readdirSync(join(repository, MANUAL)).sort()
+
 /** The commands that a manual page shows, as blocks of a shell; what is no command there is an example of a file. */
 function manualBlocks(): Block[] {
-  const folder = 'docs/man'
-  return readdirSync(join(repository, folder))
-    .sort()
-    .flatMap((name) => {
-      const path = `${folder}/${name}`
-      const shown = readDocument(path).replaceAll('\\-', '-').replaceAll('\\e', '\\')
-      const asBlocks = shown
-        .replace(/^\.nf\n\.RS 4$/gm, '```sh')
-        .replace(/^\.RE\n\.fi$/gm, '```')
-        .replace(/^\.\\" situation: (\S+)$/gm, '<!-- situation: $1 -->')
-      return blocksOf(path, asBlocks).filter(({ body }) => /^(sudo )?(puzzlectl|puzzled) /.test(body))
-    })
+  return manualPages().flatMap((name) => {
+    const path = `${MANUAL}/${name}`
+    const shown = readDocument(path).replaceAll('\\-', '-').replaceAll('\\e', '\\')
+    const asBlocks = shown
+      .replace(/^\.nf\n\.RS 4$/gm, '```sh')
+      .replace(/^\.RE\n\.fi$/gm, '```')
+      .replace(/^\.\\" situation: (\S+)$/gm, '<!-- situation: $1 -->')
+    return blocksOf(path, asBlocks).filter(({ body }) => /^(sudo )?(puzzlectl|puzzled) /.test(body))
+  })
 }
 
 /** Every block of every document and manual page. */
 export const documentBlocks = (): Block[] => [
   ...documents().flatMap((path) => blocksOf(path, readDocument(path))),
   ...manualBlocks(),
+]
+
+/** Every piece of code in the prose of every document and manual page. */
+export const documentSpans = (): Inline[] => [
+  ...documents().flatMap((path) => spansOf(path, readDocument(path))),
+  ...manualPages().flatMap((name) => boldOf(`${MANUAL}/${name}`, readDocument(`${MANUAL}/${name}`))),
 ]
