@@ -15,6 +15,7 @@ import { limitArenas } from './kernel/malloc.ts'
 import { notifyManager } from './kernel/notify.ts'
 import { peerOf } from './kernel/peer.ts'
 import { pidfdGetfd, pidfdOpen } from './kernel/pidfd.ts'
+import { refuseDescriptors } from './kernel/refuse-descriptors.ts'
 import { BusConnection, SYSTEM_BUS } from './lib/bus-connection.ts'
 import { CONFIG_PATH, type Config, METRICS_SOCKET } from './lib/config.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
@@ -100,7 +101,11 @@ async function offerMetrics(
     const { reviewers } = await groupsOf(config)
     const place = join(config.runtime_dir, METRICS_SOCKET)
     const offered = { version: VERSION, socket: place, gid: reviewers, port }
-    const served = await serveMetrics(metrics, { ...offered, admits: outsiders(denied, 'the metrics') })
+    const served = await serveMetrics(metrics, {
+      ...offered,
+      admits: outsiders(denied, 'the metrics'),
+      prepare: refuseDescriptors,
+    })
     return () => served.close().catch(complain)
   } catch (error) {
     complain(new Error(`The metrics cannot be offered: ${error instanceof Error ? error.message : error}`))

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import type { SessionStreams } from '../contract/engine.ts'
 import { type Frame, type FrameKind, FrameReader, frame, SESSION_FRAMES } from '../contract/session-frames.ts'
+import { refuseDescriptors } from '../kernel/refuse-descriptors.ts'
 
 /** What a late reader still gets to see; enough to redraw a screen. */
 const BACKLOG_BYTES = 64 << 10
@@ -72,6 +73,8 @@ export class SessionSocket {
     await new Promise<void>((resolve, reject) => {
       socket.#server.once('error', reject)
       socket.#server.listen(path, resolve)
+      // It listens from here on, and nobody can open it yet.
+      refuseDescriptors(socket.#server)
     })
     await chmod(path, 0o600)
     await chown(path, offered.owner, -1 >>> 0)

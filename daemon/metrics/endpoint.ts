@@ -13,6 +13,8 @@ export interface EndpointOptions {
   port: number | null
   /** Whether whoever connected may ask: what runs in a branch may have the rights to the file. */
   admits?: (socket: Socket) => Promise<boolean>
+  /** Called with the server of the socket while nobody can reach it yet. */
+  prepare?: (server: Server) => void
 }
 
 type Admits = NonNullable<EndpointOptions['admits']>
@@ -49,14 +51,16 @@ export class MetricsEndpoint {
 
 /** Bound where nobody can reach it and moved to its name with its rights: there is no moment of wrong rights. */
 async function serveSocket(
-  { socket, gid, admits }: EndpointOptions,
+  { socket, gid, admits, prepare }: EndpointOptions,
   text: () => string,
   undo: UndoStack,
 ): Promise<void> {
   const room = await mkdtemp(join(dirname(socket), '.metrics-'))
   try {
     const bound = join(room, 'socket')
-    await listen(newServer(text, undo, admits), { path: bound })
+    const server = newServer(text, undo, admits)
+    await listen(server, { path: bound })
+    prepare?.(server)
     if (gid !== null) await chown(bound, process.geteuid?.() ?? 0, gid)
     await chmod(bound, gid === null ? 0o600 : 0o660)
     await rename(bound, socket)

@@ -1,5 +1,5 @@
 // pure
-// Generated from tools/uapi/names.txt (inputs a7a2bc1bfb55bd135157c21577f233ac); do not edit.
+// Generated from tools/uapi/names.txt (inputs ab55f6378076d73434cd1b134c22d5ca); do not edit.
 
 const ARM64 = process.arch === 'arm64'
 
@@ -27,6 +27,7 @@ export const SO_REUSEADDR = 2
 export const SO_REUSEPORT = 15
 export const SO_PEERCRED = 17
 export const SO_PEERPIDFD = 77
+export const SO_PASSRIGHTS = 83
 export const SO_PASSCRED = 16
 export const SO_MARK = 36
 export const SO_ORIGINAL_DST = 80

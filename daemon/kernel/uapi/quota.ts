@@ -1,5 +1,5 @@
 // pure
-// Generated from tools/uapi/names.txt (inputs a7a2bc1bfb55bd135157c21577f233ac); do not edit.
+// Generated from tools/uapi/names.txt (inputs ab55f6378076d73434cd1b134c22d5ca); do not edit.
 
 export const Q_SYNC = 0x800001
 export const Q_QUOTAON = 0x800002
