@@ -1,9 +1,11 @@
-import { ERRORS, type ErrorCode } from '../daemon/contract/errors.ts'
+import { busNameOf, ERRORS, type ErrorCode } from '../daemon/contract/errors.ts'
 import type { BusError } from '../daemon/lib/bus-connection.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
 
 const CODES = new Map<string, ErrorCode>(
-  Object.entries(ERRORS).map(([code, { bus }]) => [`org.puzzled1.Error.${bus}`, code as ErrorCode]),
+  Object.entries(ERRORS).flatMap(([code, { bus }]) =>
+    bus === null ? [] : [[busNameOf(code as ErrorCode), code as ErrorCode]],
+  ),
 )
 
 const GONE = new Set(['NoReply', 'Disconnected', 'ServiceUnknown', 'NameHasNoOwner', 'Timeout'])

@@ -2,7 +2,8 @@
 
 /**
  * Every error that a person or a program can meet, in one table. `exit` is what `puzzlectl` leaves with, `bus` the
- * D-Bus error name below `org.puzzled1.Error.`; `docs/errors.md` is generated from it.
+ * D-Bus error name below `org.puzzled1.Error.`, or null for what only `puzzlectl` itself can find; `docs/errors.md` is
+ * generated from it.
  */
 export const ERRORS = {
   usage: {
@@ -12,7 +13,7 @@ export const ERRORS = {
   },
   'not-root': {
     exit: 77,
-    bus: 'NotRoot',
+    bus: null,
     summary: 'The operation needs root and no daemon answers on the bus.',
   },
   'access-denied': { exit: 77, bus: 'AccessDenied', summary: 'The caller may not do this.' },
@@ -86,8 +87,7 @@ export const ERRORS = {
     summary: 'The requester could not have written this path themselves.',
   },
   'no-space': { exit: 73, bus: 'NoSpace', summary: 'A disk or a quota is full.' },
-  'quota-exceeded': { exit: 124, bus: 'QuotaExceeded', summary: 'A budget of the branch is used up.' },
-  held: { exit: 120, bus: 'Held', summary: 'The changeset is held for a person to decide.' },
+  held: { exit: 120, bus: null, summary: 'The changeset is held for a person to decide.' },
   denied: { exit: 121, bus: 'Denied', summary: 'The policy denied the changeset.' },
   conflict: { exit: 122, bus: 'Conflict', summary: 'The base changed since the branch was forked.' },
   stuck: {
@@ -131,19 +131,22 @@ export const ERRORS = {
   'request-unknown': { exit: 68, bus: 'RequestUnknown', summary: 'No queued request has this id.' },
   'bus-gone': {
     exit: 69,
-    bus: 'BusGone',
+    bus: null,
     summary: 'The message bus or the daemon went away during the call.',
   },
   'daemon-not-answering': {
     exit: 69,
-    bus: 'DaemonNotAnswering',
+    bus: null,
     summary: 'The daemon or the message bus is there and does not answer, not even a ping.',
   },
   'too-large': { exit: 65, bus: 'TooLarge', summary: 'An argument or a tree is over a documented limit.' },
   internal: { exit: 70, bus: 'Internal', summary: 'A defect in puzzled.' },
-} as const satisfies Record<string, { exit: number; bus: string; summary: string }>
+} as const satisfies Record<string, { exit: number; bus: string | null; summary: string }>
 
 export type ErrorCode = keyof typeof ERRORS
 
 export const exitStatusOf = (code: ErrorCode): number => ERRORS[code].exit
-export const busNameOf = (code: ErrorCode): string => `org.puzzled1.Error.${ERRORS[code].bus}`
+
+/** What only a client can find is a defect where the daemon meets it. */
+export const busNameOf = (code: ErrorCode): string =>
+  `org.puzzled1.Error.${ERRORS[code].bus ?? ERRORS.internal.bus}`
