@@ -1,5 +1,5 @@
 // pure
-import { GrowingTree, leafHash } from '../lib/merkle.ts'
+import { GrowingTree, leafHex } from '../lib/merkle.ts'
 import { FIRST_PREV, linePrefix } from './record.ts'
 
 export interface Misfit {
@@ -32,17 +32,17 @@ export class Chain {
 
   /** Takes a line that was encoded with `next` and `prev`. */
   append(line: Uint8Array): void {
-    const hash = leafHash(line)
-    this.#prev = hash.toString('hex')
-    this.tree.append(hash)
+    this.#prev = leafHex(line)
+    this.tree.appendHex(this.#prev)
   }
 
   /** Why the line does not belong here, or null when it does. */
   refuses(line: Buffer): Misfit | null {
     // Comparing the beginning is how verification avoids parsing.
     const expected = linePrefix(this.next, this.#prev)
-    if (line.toString('latin1', 0, expected.length) === expected) return null
-    return line.toString('latin1', 0, expected.length).startsWith(`{"seq":${this.next},`)
+    const begin = line.toString('latin1', 0, expected.length)
+    if (begin === expected) return null
+    return begin.startsWith(`{"seq":${this.next},`)
       ? { why: 'it does not follow the line before it: one of the two was changed', isLink: true }
       : {
           why: `record ${this.next} was expected here: records are missing, repeated or out of order`,

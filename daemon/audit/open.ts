@@ -37,7 +37,7 @@ export async function openForAppend(
   const last = segments.at(-1)
   const clean = believeCleanEnd && last !== undefined ? await cleanEnd(directory, last, signer, known) : null
   const { walk, size } = clean ?? (await readTail(directory, segments, signer, now))
-  const cut = cutSince(walk, known)
+  const cut = cutSince(walk.chain, known)
   if (cut !== null)
     throw new PuzzledError('audit-failed', `The audit log in "${directory}" is not what it was: ${cut}`, {
       hint: `Look: puzzlectl audit verify. To begin a new log, keep this one: mv ${directory} ${directory}.damaged`,

@@ -50,7 +50,7 @@ export interface SegmentLine {
   endless?: true
 }
 
-const CHUNK = 1 << 20
+const CHUNK = 1 << 18
 const SMALL_CHUNK = 4096
 
 /** The lines of one segment in order, chunk by chunk: memory does not grow with the segment. */

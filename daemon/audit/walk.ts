@@ -5,11 +5,20 @@ import { decodeRecord, HEAD_KIND, type HeadFacts, mayBeHead } from './record.ts'
 
 export type HeadCheck = (key: KeyObject, size: number, root: Uint8Array, signature: string) => boolean
 
+/** Everything that the next line depends on, and what comes after it. */
+export interface WalkState {
+  next: number
+  prev: string
+  /** Roots of the full subtrees in hex, the largest first. */
+  edge: readonly string[]
+}
+
 /** Reads lines in order and says why one is wrong: its number, its chain, or a signed head that does not fit. */
 export class LogWalk {
   readonly #key: KeyObject
   readonly #verifies: HeadCheck
   #chain: Chain | null = null
+  #begin: WalkState | null = null
   readonly #mayResume: boolean
   #heads = 0
   #signed = 0
@@ -24,6 +33,16 @@ export class LogWalk {
 
   get next(): number {
     return this.#chain?.next ?? 0
+  }
+
+  /** Where a walk stood before its first line that did not begin with the log; null as long as it did not. */
+  get begin(): WalkState | null {
+    return this.#begin
+  }
+
+  get state(): WalkState {
+    const { next, prev, tree } = this.chain
+    return { next, prev, edge: tree.edge().map((hash) => hash.toString('hex')) }
   }
 
   get heads(): number {
@@ -49,7 +68,10 @@ export class LogWalk {
   take(line: Buffer): Misfit | null {
     const head = mayBeHead(line) ? headOf(line) : null
     // A log whose old segments were removed begins with a signed head that says where the tree stood.
-    if (this.#chain === null && this.#mayResume && head !== null && head.seq > 0) this.#chain = resumeAt(head)
+    if (this.#chain === null && this.#mayResume && head !== null && head.seq > 0) {
+      this.#chain = resumeAt(head)
+      this.#begin = this.state
+    }
     const wrong =
       this.chain.refuses(line) ?? (head === null ? this.#lacksHead() : misfit(this.#refusesHead(head.facts)))
     if (wrong !== null) return wrong

@@ -6,6 +6,7 @@ import {
   GrowingTree,
   inclusionProof,
   leafHash,
+  leafHex,
   provesConsistency,
   provesInclusion,
   rootOf,
@@ -47,7 +48,33 @@ describe('the tree of RFC 6962', () => {
         expect(second.root()).toEqual(rootOf(all))
       }),
     )
-    expect(() => new GrowingTree(3, [Buffer.alloc(32)])).toThrow(RangeError)
+    const [full, short] = [Buffer.alloc(32), Buffer.alloc(31)]
+    const wrong: [number, Buffer[]][] = [
+      [3, [full]],
+      [1, [short]],
+      [1, [Buffer.alloc(33)]],
+      [0.5, []],
+      [-1, []],
+      [2 ** 60, [full]],
+    ]
+    for (const [size, edge] of wrong) expect(() => new GrowingTree(size, edge)).toThrow(RangeError)
+    const tree = new GrowingTree()
+    expect(() => tree.append(short)).toThrow(RangeError)
+    for (const text of ['', 'ab', 'x'.repeat(64)]) expect(() => tree.appendHex(text)).toThrow(RangeError)
+    expect(tree.size).toBe(0)
+  })
+
+  it('is the same for hashes as text, and for leaves of every length', () => {
+    const [bytes, text] = [new GrowingTree(), new GrowingTree()]
+    for (const length of [0, 1, 55, 64, 4_094, 4_095, 4_096, 100_000]) {
+      const data = Buffer.alloc(length, length)
+      expect(leafHash(data)).toEqual(definition([data]))
+      expect(leafHex(data)).toBe(leafHash(data).toString('hex'))
+      bytes.append(leafHash(data))
+      text.appendHex(leafHex(data))
+      expect(text.root()).toEqual(bytes.root())
+      expect(text.edge()).toEqual(bytes.edge())
+    }
   })
 
   it('proves each leaf, and nothing else', () => {

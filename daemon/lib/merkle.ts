@@ -3,77 +3,133 @@ import { createHash, hash } from 'node:crypto'
 
 /** RFC 6962 hashing: leaves and nodes are hashed with different prefixes, so that neither can pass for the other. */
 
-export const leafHash = (data: Uint8Array): Buffer => hashBehind(LEAF, data)
-const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => hashBehind(NODE, left, right)
+export const leafHash = (data: Uint8Array): Buffer => bytesOf(hash('sha256', leafOf(data), 'binary'))
+/** The same as text, for whoever keeps the hashes as text. */
+export const leafHex = (data: Uint8Array): string => hash('sha256', leafOf(data), 'hex')
 
 const LEAF = 0
 const NODE = 1
+const HASH_BYTES = 32
+/** Where the two children stand behind the prefix of a node. */
+const LEFT = 1
+const RIGHT = LEFT + HASH_BYTES
 
-/** A hash object for each of a hundred thousand small pieces costs more than hashing them. */
-let scratch = Buffer.alloc(1024)
-function hashBehind(prefix: number, first: Uint8Array, second: Uint8Array = NOTHING): Buffer {
-  const length = 1 + first.length + second.length
-  if (length > scratch.length) scratch = Buffer.alloc(length * 2)
-  scratch[0] = prefix
-  scratch.set(first, 1)
-  scratch.set(second, 1 + first.length)
-  return hash('sha256', scratch.subarray(0, length), 'buffer')
+/**
+ * A hash object, or a buffer for the result, costs more than hashing the few bytes of a leaf: so the result comes as a
+ * string of one character per byte.
+ */
+const bytesOf = (binary: string): Buffer => Buffer.from(binary, 'latin1')
+
+const USUAL = 4096
+/** Its first byte is the prefix of a leaf. One view of it is kept for each length: a new one costs as much as the copy. */
+const scratch = Buffer.alloc(USUAL, LEAF)
+const views: (Buffer | undefined)[] = []
+
+function leafOf(data: Uint8Array): Buffer {
+  const length = 1 + data.length
+  if (length > USUAL) return Buffer.concat([Uint8Array.of(LEAF), data])
+  scratch.set(data, 1)
+  views[length] ??= scratch.subarray(0, length)
+  return views[length]
 }
 
-const NOTHING = new Uint8Array(0)
+function newPair(): Buffer {
+  const pair = Buffer.alloc(RIGHT + HASH_BYTES)
+  pair[0] = NODE
+  return pair
+}
+
+function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
+  const pair = Buffer.concat([Uint8Array.of(NODE), left, right])
+  return bytesOf(hash('sha256', pair, 'binary'))
+}
 
 /** The root of an empty tree is the hash of nothing. */
 const emptyRoot = (): Buffer => createHash('sha256').digest()
 
 /**
- * A tree that only grows, in memory that grows with the logarithm of its size: the roots of its full subtrees, the
- * largest first. This is all that is needed to append and to state the root.
+ * A tree that only grows, in memory that grows with the logarithm of its size: for each level a node that waits for its
+ * right child. This is all that is needed to append and to state the root.
  */
 export class GrowingTree {
   #size: number
-  readonly #edge: Buffer[]
+  /** The left child is valid where the bit of the level is set in the size. */
+  readonly #pairs: Buffer[] = []
 
   constructor(size = 0, edge: readonly Uint8Array[] = []) {
-    if (edge.length !== countOnes(size))
-      throw new RangeError(`A tree of ${size} leaves does not have ${edge.length} edge hashes`)
+    const fits = edge.length === countOnes(size) && edge.every(({ length }) => length === HASH_BYTES)
+    if (!Number.isSafeInteger(size) || size < 0 || !fits)
+      throw new RangeError(`A tree of ${size} leaves does not have these ${edge.length} edge hashes`)
     this.#size = size
-    this.#edge = edge.map((hash) => Buffer.from(hash))
+    const smallestFirst = edge.toReversed().values()
+    for (const level of levelsOf(size)) this.#pair(level).set(smallestFirst.next().value ?? NOTHING, LEFT)
   }
 
   get size(): number {
     return this.#size
   }
 
+  /** The roots of the full subtrees, the largest first. */
   edge(): readonly Buffer[] {
-    return [...this.#edge]
+    const left = levelsOf(this.#size).map((level) => this.#pair(level).subarray(LEFT, RIGHT))
+    return left.reverse().map((hash) => Buffer.from(hash))
   }
 
-  append(leaf: Buffer): void {
-    let hash = leaf
-    // One merge for each full subtree that this leaf completes: the trailing ones of the old size.
-    for (let rest = this.#size; rest % 2 === 1; rest = Math.floor(rest / 2)) {
-      const left = this.#edge.pop()
-      if (left !== undefined) hash = nodeHash(left, hash)
-    }
-    this.#edge.push(hash)
-    this.#size++
+  append(leaf: Uint8Array): void {
+    if (leaf.length !== HASH_BYTES) throw new RangeError(`A leaf hash does not have ${leaf.length} bytes`)
+    this.#pair(0).set(leaf, sideOf(this.#size))
+    this.#merge()
+  }
+
+  /** What `leafHex` says. */
+  appendHex(leaf: string): void {
+    if (this.#pair(0).write(leaf, sideOf(this.#size), HASH_BYTES, 'hex') !== HASH_BYTES)
+      throw new RangeError(`"${leaf}" is not a leaf hash`)
+    this.#merge()
   }
 
   root(): Buffer {
-    let hash: Buffer | undefined
-    for (let at = this.#edge.length - 1; at >= 0; at--) {
-      const left = this.#edge[at]
-      if (left !== undefined) hash = hash === undefined ? left : nodeHash(left, hash)
+    const [smallest, ...larger] = this.edge().toReversed()
+    return smallest === undefined
+      ? emptyRoot()
+      : larger.reduce((hash, left) => nodeHash(left, hash), smallest)
+  }
+
+  /** After a leaf was put where it belongs: one node for each full subtree that it completes, the trailing ones of the old size. */
+  #merge(): void {
+    let rest = this.#size
+    for (let level = 0; rest % 2 === 1; level++) {
+      const node = hash('sha256', this.#pair(level), 'binary')
+      rest = Math.floor(rest / 2)
+      this.#pair(level + 1).write(node, sideOf(rest), HASH_BYTES, 'latin1')
     }
-    return hash ?? emptyRoot()
+    this.#size++
+  }
+
+  #pair(level: number): Buffer {
+    const known = this.#pairs[level]
+    if (known !== undefined) return known
+    while (this.#pairs.length < level) this.#pairs.push(newPair())
+    const pair = newPair()
+    this.#pairs.push(pair)
+    return pair
   }
 }
 
-function countOnes(size: number): number {
-  let ones = 0
-  for (let rest = size; rest > 0; rest = Math.floor(rest / 2)) ones += rest % 2
-  return ones
+const NOTHING = new Uint8Array(0)
+
+/** Where the next child of a level goes, after so many of them. */
+const sideOf = (count: number): number => (count % 2 === 1 ? RIGHT : LEFT)
+
+/** Those that hold one hash too many for a pair, the lowest first. */
+function levelsOf(size: number): number[] {
+  const levels: number[] = []
+  for (let [rest, level] = [size, 0]; rest > 0; rest = Math.floor(rest / 2), level++)
+    if (rest % 2 === 1) levels.push(level)
+  return levels
 }
+
+const countOnes = (size: number): number => levelsOf(size).length
 
 export function rootOf(leaves: readonly Buffer[]): Buffer {
   const tree = new GrowingTree()

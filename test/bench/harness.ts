@@ -28,11 +28,17 @@ export interface Notes {
   missing(peer: string, how: string): void
 }
 
+/** How much of it whoever started the run has time for. */
+export interface Extent {
+  /** What takes minutes as well. */
+  readonly full: boolean
+}
+
 export interface BenchArea {
   readonly name: string
   /** Why it cannot run here, or nothing. */
   readonly missing?: () => string | undefined
-  readonly cases: (notes: Notes) => readonly BenchCase[] | Promise<readonly BenchCase[]>
+  readonly cases: (notes: Notes, extent: Extent) => readonly BenchCase[] | Promise<readonly BenchCase[]>
   /** Ends what `cases` started. */
   readonly close?: (notes: Notes) => void | Promise<void>
 }
@@ -110,7 +116,7 @@ export function resultText(result: BenchResult): string {
 }
 
 /** Measures one area and prints it as it goes. What breaks in it is its own: the other areas are measured all the same. */
-export async function runArea(area: BenchArea): Promise<AreaReport> {
+export async function runArea(area: BenchArea, extent: Extent): Promise<AreaReport> {
   const results: BenchResult[] = []
   const facts: Fact[] = []
   const peers: { peer: string; how: string }[] = []
@@ -130,7 +136,7 @@ export async function runArea(area: BenchArea): Promise<AreaReport> {
     await work().catch((error: unknown) => failures.push(error))
   }
   await trying(async () => {
-    for (const bench of await area.cases(notes)) {
+    for (const bench of await area.cases(notes, extent)) {
       const result = await measure(bench)
       results.push(result)
       console.log(resultText(result))

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { packageRoot } from '../../daemon/lib/assets.ts'
 import { compare, comparisonText } from './compare.ts'
 import { documentOf } from './document.ts'
-import { type AreaReport, type BenchArea, runArea } from './harness.ts'
+import { type AreaReport, type BenchArea, type Extent, runArea } from './harness.ts'
 import { machineNow } from './machine.ts'
 import type { BenchReport } from './report.ts'
 
@@ -19,6 +19,7 @@ const AREAS: Readonly<Record<string, readonly Load[]>> = {
   proxy: [() => import('./areas/proxy.ts')],
   branch: [() => import('./areas/branch.ts'), () => import('./areas/commit.ts')],
   scale: [() => import('./areas/scale.ts')],
+  audit: [() => import('./areas/audit.ts')],
   lsm: [() => import('./areas/lsm.ts')],
   // By name only: one large file, many times.
   large: [() => import('./areas/large.ts')],
@@ -31,14 +32,14 @@ const REFERENCE = 'test/bench/kept/reference.json'
 /** A run in the machine of `npm run test:vm`, for what needs its kernel. */
 const EMULATED = 'test/bench/kept/emulated.json'
 
-const USAGE = `Usage: npm run bench -- [--all | AREA… | --from FILE] [--compare FILE] [--write-docs]
---from measures nothing and takes the run in FILE. --write-docs writes docs/benchmarks.md and keeps the run in ${REFERENCE}.
+const USAGE = `Usage: npm run bench -- [--all | AREA… | --from FILE] [--full] [--compare FILE] [--write-docs]
+--from measures nothing and takes the run in FILE. --full measures a million audit records instead of 200,000. --write-docs writes docs/benchmarks.md and keeps the run in ${REFERENCE}.
 Areas: ${Object.keys(AREAS).join(', ')}. Status: 0, 1 if an area failed or --compare found something worse, 2 if this line is wrong.`
 
 /** One area is one process's worth of work, and two of them may share a name: their results are joined. */
-async function report(name: string): Promise<AreaReport> {
+async function report(name: string, extent: Extent): Promise<AreaReport> {
   const parts: AreaReport[] = []
-  for (const load of AREAS[name] ?? []) parts.push(await runArea((await load()).area))
+  for (const load of AREAS[name] ?? []) parts.push(await runArea((await load()).area, extent))
   return {
     missing: parts.find(({ missing }) => missing !== null)?.missing ?? null,
     failed: parts.find(({ failed }) => failed !== null)?.failed ?? null,
@@ -49,11 +50,11 @@ async function report(name: string): Promise<AreaReport> {
   }
 }
 
-async function runAreas(names: readonly string[]): Promise<BenchReport> {
+async function runAreas(names: readonly string[], extent: Extent): Promise<BenchReport> {
   const load = loadavg()[0] ?? 0
   const areas: Record<string, AreaReport> = {}
   for (const name of names) {
-    areas[name] = await report(name)
+    areas[name] = await report(name, extent)
     console.log(`${name}: ${areas[name].seconds} s\n`)
   }
   return { version: 1, at: new Date().toISOString(), machine: machineNow(load), areas }
@@ -74,7 +75,7 @@ async function main(argv: readonly string[]): Promise<number> {
     args: [...argv],
     allowPositionals: true,
     options: {
-      ...{ all: { type: 'boolean' }, compare: { type: 'string' } },
+      ...{ all: { type: 'boolean' }, full: { type: 'boolean' }, compare: { type: 'string' } },
       ...{ from: { type: 'string' }, 'write-docs': { type: 'boolean' } },
     },
   })
@@ -83,7 +84,10 @@ async function main(argv: readonly string[]): Promise<number> {
   if (unknown.length > 0) throw new TypeError(`No such area: ${unknown.join(', ')}`)
   // Read first: a wrong name must not be found out after a quarter of an hour.
   const before = values.compare === undefined ? null : readReport(values.compare)
-  const done = values.from === undefined ? await runAreas(wanted) : readReport(values.from)
+  const done =
+    values.from === undefined
+      ? await runAreas(wanted, { full: values.full === true })
+      : readReport(values.from)
   if (values.from === undefined) console.log(`Kept in ${keep(done)}`)
   if (values['write-docs'] === true) writeDocument(done)
   const worse = before !== null && tellDifferences(before, done)

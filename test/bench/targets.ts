@@ -6,7 +6,7 @@ export interface Target {
   readonly what: string
   /** Null where the design asks for the figure and not for a value. */
   readonly limit: number | null
-  readonly unit: '×' | 'ms' | 'MB' | 'requests/s' | 'calls/s'
+  readonly unit: '×' | 'ms' | 'MB' | 'requests/s' | 'calls/s' | 'records/s'
   /** At least, where more is better. */
   readonly atLeast?: true
   /** Undefined where it was not measured. */
@@ -175,6 +175,20 @@ export const TARGETS: readonly Target[] = [
     unit: 'ms',
     measured: fact('scale', 'daemon with 64 running branches: processor time of each idle second'),
     why: 'by `strace -c` and CPU profiles, before the last changes: the meters of the budgets four times a second for each agent (four system calls and a wake-up each time), and a context of nftables for each agent every second. Since then one system call at moments that all meters share, and nftables only for agents that used the processor: 5 to 16 ms on a busy machine, not measured again on a quiet one.',
+  },
+  {
+    what: 'audit records appended in a second, group commit',
+    ...{ limit: 20_000, unit: 'records/s', atLeast: true },
+    measured: fact('audit', 'append with group commit: rate'),
+  },
+  {
+    what: 'audit records verified in a second',
+    ...{ limit: 200_000, unit: 'records/s', atLeast: true },
+    measured: fact('audit', 'verify: rate'),
+  },
+  {
+    what: 'memory of `puzzlectl audit verify`',
+    ...{ limit: null, unit: 'MB', measured: fact('audit', 'verify: memory of the command at most') },
   },
   {
     what: '`puzzlectl run -- true` without a daemon, against `node -e 0`',
