@@ -65,15 +65,34 @@ function planTiers(names) {
   return { run, skipped }
 }
 
+/** Unit tests share nothing and use both processors; the others change the machine, and one file follows the other. */
 function runVitest(tiers, files) {
+  const groups = [tiers.filter((name) => name === 'unit'), tiers.filter((name) => name !== 'unit')]
+  const runs = groups.filter((group) => group.length > 0).map((group) => runGroup(group, files))
+  return {
+    status: runs.find(({ status }) => status !== 0)?.status ?? 0,
+    results: runs.flatMap(({ results }) => results),
+  }
+}
+
+function runGroup(tiers, files) {
   const place = testPlace(root)
   const dir = mkdtempSync(join(place.env.TMPDIR ?? tmpdir(), 'puzzled-test-'))
   const results = join(dir, 'results.jsonl')
   const projects = tiers.flatMap((name) => ['--project', name])
   const reporters = ['--reporter=default', '--reporter=./test/tier/reporter.ts']
+  const workers = tiers.includes('unit') ? ['--maxWorkers=2'] : []
   const run = spawnSync(
     place.node,
-    ['node_modules/vitest/vitest.mjs', 'run', '--passWithNoTests', ...projects, ...reporters, ...files],
+    [
+      'node_modules/vitest/vitest.mjs',
+      'run',
+      '--passWithNoTests',
+      ...projects,
+      ...reporters,
+      ...workers,
+      ...files,
+    ],
     {
       cwd: place.root,
       stdio: 'inherit',
