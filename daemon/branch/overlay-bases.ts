@@ -3,21 +3,18 @@ import type { BaseRecord, Requester } from '../contract/branch.ts'
 import { asFileUser } from '../kernel/credentials.ts'
 import { fstatfs } from '../kernel/file-data.ts'
 import { readMounts } from '../kernel/mount.ts'
-import { isBelow, type MountEntry, mountsBelow } from '../kernel/mountinfo.ts'
+import { isBelow, KERNEL_FILESYSTEMS, type MountEntry, mountsBelow } from '../kernel/mountinfo.ts'
 import { O, openRoot, withFd } from '../kernel/paths.ts'
 import { statFd } from '../kernel/statx.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
 
-/** Filesystems that hold no files of people, or that overlayfs cannot look up in: seen, never forked. */
-const NOT_FORKED = new Set(
-  `proc sysfs devtmpfs devpts cgroup cgroup2 debugfs tracefs securityfs pstore bpf configfs autofs mqueue
-   hugetlbfs binfmt_misc fusectl efivarfs nsfs rpc_pipefs selinuxfs`.split(/\s+/),
-)
+/** Filesystems that hold no files of people, or that overlayfs cannot look up in: never forked. */
+const NOT_FORKED: ReadonlySet<string> = new Set([...KERNEL_FILESYSTEMS, 'devtmpfs', 'devpts', 'autofs'])
 
 /**
  * Checks the bases and adds one for every mount below them: an overlay does not see what is mounted inside its lower
- * directory, so each real mount becomes a base of its own and everything else is named as read-only. The cost depends
- * on the number of bases and mounts, never on what is in them. Paths are looked at with the requester's rights: whoever
+ * directory, so each real mount becomes a base of its own and everything else is named as read-only, or stays hidden where
+ * it would show the host's processes and namespaces. The cost depends on the number of bases and mounts, never on what is in them. Paths are looked at with the requester's rights: whoever
  * cannot reach a directory must not learn from root whether it exists, and gets no branch of it.
  */
 export function resolveBases(paths: readonly string[], store: string, requester: Requester): BaseRecord[] {
@@ -30,9 +27,10 @@ export function resolveBases(paths: readonly string[], store: string, requester:
     const found: BaseRecord[] = []
     for (const path of asked) {
       const below = mountsBelow(mounts, Buffer.from(path)).filter((mount) => !insideStore(mount, real))
-      found.push(describe(path, below))
-      for (const mount of below)
-        if (handling(mount) === 'overlay') found.push(describe(mount.target.toString('utf8'), []))
+      const base = describe(path, below)
+      found.push(base)
+      for (const nested of base.nested)
+        if (nested.handling === 'overlay') found.push(describe(nested.path, []))
     }
     return found
   })
@@ -76,8 +74,22 @@ const insideStore = (mount: MountEntry, store: string): boolean => {
   return mount.target.equals(real) || isBelow(mount.target, real)
 }
 
-/** What is done with a mount below a base. A name that is not UTF-8 cannot be a base: it stays read-only. */
-function handling(mount: MountEntry): 'overlay' | 'read-only' {
+type Handling = BaseRecord['nested'][number]['handling']
+
+/** What is done with the mounts below a base, outermost first. What is below a hidden one is hidden with it. */
+function nestedIn(below: readonly MountEntry[]): BaseRecord['nested'] {
+  const hidden: Buffer[] = []
+  return below.map((mount) => {
+    const inside = hidden.some((above) => isBelow(mount.target, above))
+    const how = inside ? 'hidden' : handling(mount)
+    if (how === 'hidden') hidden.push(mount.target)
+    return { path: mount.target.toString('utf8'), handling: how }
+  })
+}
+
+/** A name that is not UTF-8 cannot be a base: it stays read-only. */
+function handling(mount: MountEntry): Handling {
+  if (KERNEL_FILESYSTEMS.has(mount.type)) return 'hidden'
   const readable = Buffer.from(mount.target.toString('utf8')).equals(mount.target)
   if (!readable || NOT_FORKED.has(mount.type) || mount.options.includes('ro')) return 'read-only'
   return isDirectoryAt(mount.target) ? 'overlay' : 'read-only'
@@ -93,7 +105,7 @@ function isDirectoryAt(path: Uint8Array): boolean {
 }
 
 function describe(path: string, below: readonly MountEntry[]): BaseRecord {
-  const nested = below.map((mount) => ({ path: mount.target.toString('utf8'), handling: handling(mount) }))
+  const nested = nestedIn(below)
   return withFd(openBase(path), (fd) => {
     const { type } = fstatfs(fd)
     if (NOT_FORKED.has(type))

@@ -36,8 +36,8 @@ export interface BaseRecord {
   path: string
   dev: number
   filesystem: string
-  /** Mounts nested below the base at fork time and what was done with them. */
-  nested: readonly { path: string; handling: 'overlay' | 'read-only' }[]
+  /** Mounts nested below the base at fork time and what was done with them; `hidden`: the agent sees what is under it. */
+  nested: readonly { path: string; handling: 'overlay' | 'read-only' | 'hidden' }[]
 }
 
 /** `branch.json`: the one durable record of a branch. Nothing in it was written by the agent. */

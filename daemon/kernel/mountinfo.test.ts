@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isBelow, mountsBelow, parseMountinfo } from './mountinfo.ts'
+import { isBelow, kernelMounts, mountsBelow, parseMountinfo } from './mountinfo.ts'
 
 /** `id parent target`, one per line. */
 const table = (...lines: string[]): Buffer =>
@@ -69,6 +69,20 @@ describe('mountsBelow', () => {
     expect(below('/p', '4 3 /p/x/y', '2 1 /p/x', '3 2 /p/x')).toEqual(['3 /p/x', '4 /p/x/y']))
 
   it('works for the root', () => expect(below('/', '2 1 /a')).toEqual(['2 /a']))
+})
+
+describe('kernelMounts', () => {
+  it('finds the outermost of each, once', () => {
+    const typed = (type: string, ...targets: string[]): string =>
+      targets.map((target) => `2 1 0:1 / ${target} rw shared:1 - ${type} none rw`).join('\n')
+    const text = [
+      typed('proc', '/c/proc', '/c/proc/sys', '/c/proc'),
+      typed('nsfs', '/a\\040b'),
+      typed('tmpfs', '/c/proc/x', '/t'),
+    ]
+    const found = kernelMounts(Buffer.from(`${text.join('\n')}\n`))
+    expect(found.map(({ target }) => target.toString())).toEqual(['/c/proc', '/a b'])
+  })
 })
 
 describe('isBelow', () => {

@@ -15,6 +15,28 @@ export interface MountEntry {
   superOptions: string
 }
 
+/**
+ * Filesystems that show the kernel, its processes and its namespaces, and hold no files of people. `/dev` is none of
+ * them: without its devices, which no agent can open, it is a directory of names.
+ */
+export const KERNEL_FILESYSTEMS: ReadonlySet<string> = new Set(
+  `proc sysfs nsfs cgroup cgroup2 debugfs tracefs securityfs pstore bpf configfs mqueue hugetlbfs binfmt_misc fusectl
+   efivarfs rpc_pipefs selinuxfs`.split(/\s+/),
+)
+
+/** Where such a filesystem is mounted, outermost first; what is mounted below one of them is part of it. */
+export function kernelMounts(text: Buffer): MountEntry[] {
+  const lines = text.toString('latin1').split('\n')
+  // Only these are taken apart: this is asked at every start, and a host may have thousands of others.
+  const of = (line: string): string => / - (\S+)/.exec(line)?.[1] ?? ''
+  const found = parseMountinfo(
+    Buffer.from(lines.filter((line) => KERNEL_FILESYSTEMS.has(of(line))).join('\n'), 'latin1'),
+  )
+  const covered = (target: Buffer, at: number): boolean =>
+    found.some((other, index) => isBelow(target, other.target) || (index < at && other.target.equals(target)))
+  return found.filter(({ target }, at) => !covered(target, at))
+}
+
 /** All mounts, in the kernel's order. A line that is not of the documented form is an error, never skipped. */
 export function parseMountinfo(text: Buffer): MountEntry[] {
   const entries: MountEntry[] = []

@@ -8,6 +8,7 @@ import {
   statSync,
 } from 'node:fs'
 import { release } from 'node:os'
+import { kernelMounts } from '../kernel/mountinfo.ts'
 import { boundingLimits } from './resource-limits.ts'
 import {
   type HostFacts,
@@ -32,6 +33,9 @@ export function gatherFacts(paths: Iterable<string>): HostFacts {
     ),
     links: topLevelLinks(),
     secrets: [...SECRET_PATHS, ...sshKeys()].flatMap(existing),
+    kernelMounts: kernelMounts(readFileSync('/proc/self/mountinfo')).flatMap(({ target }) =>
+      existing(target.toString('utf8')),
+    ),
     ...procFacts(),
     paths: Object.fromEntries([...paths].map((path) => [path, resolved(path)])),
     ...login(),

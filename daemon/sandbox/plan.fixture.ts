@@ -13,6 +13,10 @@ export const FACTS: HostFacts = {
   lastCapability: 40,
   hardLimits: {},
   links: { '/bin': 'usr/bin' },
+  kernelMounts: [
+    { path: '/proc', kind: 'directory' },
+    { path: '/sys', kind: 'directory' },
+  ],
   secrets: [
     { path: '/etc/shadow', kind: 'file' },
     { path: '/etc/sudoers.d', kind: 'directory' },

@@ -23,6 +23,8 @@ export interface HostFacts {
   readonly links: Readonly<Record<string, string>>
   /** Secrets below /etc that exist. */
   readonly secrets: readonly { readonly path: string; readonly kind: 'directory' | 'file' }[]
+  /** Where the host's processes, namespaces and settings are mounted, `/proc` and `/sys` among them. */
+  readonly kernelMounts: readonly { readonly path: string; readonly kind: 'directory' | 'file' }[]
   /** Places of /proc that exist and are masked. */
   readonly procMasks: readonly { readonly path: string; readonly kind: 'directory' | 'file' }[]
   /** Places of /proc that exist and are made read-only. */

@@ -36,11 +36,12 @@ export function rootPlaces(input: RootInput): Place[] {
     tmpfs('/dev/shm', SIZES['/dev/shm'], 0o1777),
     ...homePlace(input),
     ...input.profile.mounts.flatMap((grant) => profilePlace(input, grant)),
-    ...input.nestedReadOnly.map((path) => bind(checkPlacePath(path, 'Nested mount'), path)),
+    ...input.nestedReadOnly.flatMap((path) => nestedPlace(input, path)),
     ...input.layers.map(overlayPlace),
   ]
   places.push(
     ...input.facts.secrets.filter((secret) => isShown(secret.path, places)).map(maskOf),
+    ...input.facts.kernelMounts.filter(({ path }) => coverOf(path, places)?.kind === 'bind').map(maskOf),
     ...input.profile.mounts.flatMap((grant) => hiddenPlace(input, grant, places)),
     ...deniedPlaces(input, places),
     ...input.files.flatMap((file) => filePlace(input, file)),
@@ -72,6 +73,13 @@ const overlayPlace = (layers: OverlayLayers): Place => ({
   layers,
 })
 
+/** A socket that somebody mounted below a base stays away: being read-only keeps nobody from connecting to it. */
+function nestedPlace(input: RootInput, path: string): Place[] {
+  const kind = input.facts.paths[path]?.kind ?? 'directory'
+  if (kind === 'other') return []
+  return [bind(checkPlacePath(path, 'Nested mount'), path, kind === 'file' ? 'file' : 'directory')]
+}
+
 /** A home that a base shows already, or that lies in a system directory, is left alone. */
 function homePlace(input: RootInput): Place[] {
   const covered = input.layers.some(
@@ -101,6 +109,7 @@ function profilePlace(input: RootInput, grant: Grant): Place[] {
       { hint: 'Create it, or mark the mount `optional: true`', data: { path, why: grant.why } },
     )
   }
+  refuseKernelMount(input, path, found.real)
   if (grant.mode === 'ro') {
     const link = input.facts.links[path]
     if (link !== undefined) return [{ kind: 'link', path, target: link }]
@@ -113,6 +122,17 @@ function profilePlace(input: RootInput, grant: Grant): Place[] {
     'profile-invalid',
     `Profile "${input.profile.name}" makes "${path}" writable, but it has no layers`,
     { hint: `Add "${path}" to the bases` },
+  )
+}
+
+/** The host's processes and namespaces are shown by no profile, whatever name or link leads to them. */
+function refuseKernelMount({ profile, facts }: RootInput, path: string, real: string): void {
+  const mount = facts.kernelMounts.find((known) => known.path === real || isBelow(real, known.path))
+  if (mount === undefined) return
+  throw new PuzzledError(
+    'profile-invalid',
+    `Profile "${profile.name}" mounts "${path}", which is the kernel's own filesystem at "${mount.path}"`,
+    { hint: 'An agent has a /proc of its own; take the mount out of the profile.', data: { path } },
   )
 }
 

@@ -79,6 +79,17 @@ describe('the places of the root', () => {
     expect(paths(bare).filter((path) => /^.(usr|bin|etc)/.test(path))).toEqual([])
   })
 
+  it('show nothing of the kernel’s below a mount, and are refused where they are that', () => {
+    const mounts = [{ path: '/srv/tools', mode: 'ro', optional: false, why: 'tools' }] as const
+    const paths = { '/srv/tools': { kind: 'directory', real: '/srv/tools' } } as const
+    const facts = (path: string) => ({ paths, kernelMounts: [{ path, kind: 'directory' }] as const })
+    const below = placesOf({ profile: { mounts }, facts: facts('/srv/tools/root/proc') })
+    expect(at(below, '/srv/tools/root/proc')).toMatchObject({ kind: 'mask' })
+    expect(at(placesOf({ facts: facts('/home/u/app/proc') }), '/home/u/app/proc')).toBeUndefined()
+    for (const path of ['/srv', '/srv/tools'])
+      expect(() => placesOf({ profile: { mounts }, facts: facts(path) })).toThrow('own filesystem')
+  })
+
   it('show a linked mount under the name that was asked for', () => {
     const mounts = [{ path: '/srv/tools', mode: 'ro', optional: false, why: 'tools' }] as const
     const facts = { paths: { '/srv/tools': { kind: 'directory', real: '/data/tools' } } } as const

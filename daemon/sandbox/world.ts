@@ -56,10 +56,10 @@ export function worldOf(
     ...(network?.files ?? []),
     ...(passwd === null ? [] : [{ path: '/etc/passwd', bytes: passwd }]),
   ]
-  const facts = gatherFacts(namedPaths(profile, files))
   const nestedReadOnly = record.bases.flatMap((base) =>
     base.nested.filter((nested) => nested.handling === 'read-only').map((nested) => nested.path),
   )
+  const facts = gatherFacts([...namedPaths(profile, files), ...nestedReadOnly])
   return {
     record,
     profile,

@@ -120,34 +120,37 @@ describe('a branch over a base', () => {
 })
 
 describe('mounts below a base', () => {
-  needs(root)('become bases of their own; what cannot be written is named as read-only', async () => {
-    const base = place('host')
-    for (const name of ['disk', 'frozen', 'proc']) mkdirSync(join(base, name))
-    const inner = place('tmpfs')
-    writeFileSync(join(inner, 'inside'), 'x')
-    const mounted: string[] = []
-    const mount = (...args: string[]): void => {
-      execFileSync('mount', args)
-      mounted.push(args.at(-1) ?? '')
-    }
-    try {
-      mount('--bind', inner, join(base, 'disk'))
-      mount('-t', 'tmpfs', '-o', 'ro', 'none', join(base, 'frozen'))
-      mount('-t', 'proc', 'none', join(base, 'proc'))
-      const { record } = await fork(base)
-      expect(record.bases.map((entry) => [entry.path, entry.filesystem])).toEqual([
-        [base, expect.any(String)],
-        [join(base, 'disk'), 'tmpfs'],
-      ])
-      expect(record.bases[0]?.nested).toEqual([
-        { path: join(base, 'disk'), handling: 'overlay' },
-        { path: join(base, 'frozen'), handling: 'read-only' },
-        { path: join(base, 'proc'), handling: 'read-only' },
-      ])
-    } finally {
-      for (const target of mounted.reverse()) execFileSync('umount', [target])
-    }
-  })
+  needs(root)(
+    'become bases of their own; what cannot be written is named as read-only, what is the kernel’s as hidden',
+    async () => {
+      const base = place('host')
+      for (const name of ['disk', 'frozen', 'proc']) mkdirSync(join(base, name))
+      const inner = place('tmpfs')
+      writeFileSync(join(inner, 'inside'), 'x')
+      const mounted: string[] = []
+      const mount = (...args: string[]): void => {
+        execFileSync('mount', args)
+        mounted.push(args.at(-1) ?? '')
+      }
+      try {
+        mount('--bind', inner, join(base, 'disk'))
+        mount('-t', 'tmpfs', '-o', 'ro', 'none', join(base, 'frozen'))
+        mount('-t', 'proc', 'none', join(base, 'proc'))
+        const { record } = await fork(base)
+        expect(record.bases.map((entry) => [entry.path, entry.filesystem])).toEqual([
+          [base, expect.any(String)],
+          [join(base, 'disk'), 'tmpfs'],
+        ])
+        expect(record.bases[0]?.nested).toEqual([
+          { path: join(base, 'disk'), handling: 'overlay' },
+          { path: join(base, 'frozen'), handling: 'read-only' },
+          { path: join(base, 'proc'), handling: 'hidden' },
+        ])
+      } finally {
+        for (const target of mounted.reverse()) execFileSync('umount', [target])
+      }
+    },
+  )
 })
 
 describe('a base', () => {

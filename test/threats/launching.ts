@@ -66,9 +66,10 @@ export const LAUNCHING: readonly ThreatRow[] = [
     [
       `${KERNEL} › S8 namespaces, S10 io_uring, S15 devices, S19 project ids, socket families`,
       'test/escape/S08-named-namespaces.test.ts › S8 namespaces that have a name',
+      'test/escape/S08-mounted-namespaces.test.ts › S8 namespaces and processes of the host that are mounted where an agent looks',
     ],
     'outside, the doors are open',
-    'seccomp; each door is tried at every start',
+    'seccomp; each door is tried at every start; what is mounted of them is not shown',
   ),
   row(
     'S9',
