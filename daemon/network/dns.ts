@@ -11,7 +11,7 @@ export interface DnsParts {
   readonly names: NameBook
   check(host: Hostname): NameVerdict
   /** A name that got no answer, for the events. */
-  denied(name: string, rule: string, reason: string): void
+  denied(name: string, rule: string, reason: string, help?: string): void
 }
 
 /** Queries per second that are looked at; the rest get REFUSED. */
@@ -113,15 +113,15 @@ export class DnsServer {
       return answer(question, RCODE.ok, local === undefined ? [] : [local])
     }
     const verdict = this.#parts.check(host)
-    if (!verdict.ok) return this.#deny(question, verdict.rule, verdict.reason)
+    if (!verdict.ok) return this.#deny(question, verdict.rule, verdict.reason, verdict.help)
     if (wanted === undefined) return answer(question, RCODE.ok)
     const given = this.#parts.names.assign(host)
     if (given === undefined) return answer(question, RCODE.failed)
     return answer(question, RCODE.ok, [wanted === 4 ? given.v4 : given.v6])
   }
 
-  #deny(question: Question, rule: string, reason: string): Buffer {
-    this.#parts.denied(question.name, rule, reason)
+  #deny(question: Question, rule: string, reason: string, help?: string): Buffer {
+    this.#parts.denied(question.name, rule, reason, help)
     return answer(question, RCODE.noName)
   }
 

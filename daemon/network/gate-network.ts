@@ -98,7 +98,7 @@ async function listenAll(
     // The profile names exposed hosts itself.
     check: (host) =>
       exposed.some((one) => one.host.text === host.text) ? { ok: true } : gate.checkName(host),
-    denied: (name, rule, reason) => log.add('dns', name, rule, reason),
+    denied: (name, rule, reason, help) => log.add('dns', name, rule, reason, help),
   })
   undo.push('close the name service', () => dns.close())
   const ports = new ExposedPorts(gate)

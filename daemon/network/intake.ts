@@ -60,7 +60,7 @@ async function takeTls(
     if (hello.encrypted)
       throw new NetworkDenied(421, 'hidden-name', 'An encrypted ClientHello hides where a tunnel goes')
     const name = gate.checkName(host)
-    if (!name.ok) throw new NetworkDenied(403, name.rule, name.reason)
+    if (!name.ok) throw new NetworkDenied(403, name.rule, name.reason, { help: name.help })
     gate.budget.startRequest(rule.matched, host.text)
     const allowed = rule.matched?.addresses ?? []
     const upstream = await gate.upstream.connect({ scheme: 'https', host, port, allowed })

@@ -5,7 +5,7 @@ import type { CompiledRules } from './request-rule.ts'
 
 export type NameVerdict =
   | { readonly ok: true }
-  | { readonly ok: false; readonly rule: string; readonly reason: string }
+  | { readonly ok: false; readonly rule: string; readonly reason: string; readonly help?: string }
 
 /** New names below a star, per minute; names that a rule spells out are not counted. */
 const NEW_NAMES_PER_MINUTE = 120
@@ -41,14 +41,18 @@ export class NameGuard {
       .flatMap((rule) => rule.hosts)
       .filter((pattern) => matchesHost(pattern, host))
     if (patterns.length === 0 && this.#rules.mode !== 'open-read')
-      return { ok: false, rule: 'no-rule', reason: `No rule names the host "${host.text}"` }
+      return {
+        ...{ ok: false, rule: 'no-rule', reason: `No rule names the host "${host.text}"` },
+        help: namingRule(host),
+      }
     if (host.address !== undefined) return { ok: true }
     if (patterns.some((pattern) => pattern.kind === 'exact')) {
       this.#exact.add(host.text)
       return { ok: true }
     }
     const odd = oddShape(host.text)
-    if (odd !== undefined) return { ok: false, rule: 'name-shape', reason: `"${host.text}" ${odd}` }
+    if (odd !== undefined)
+      return { ok: false, rule: 'name-shape', reason: `"${host.text}" ${odd}`, help: namingRule(host) }
     if (this.#known.has(host.text)) return { ok: true }
     if (minute !== this.#minute) {
       this.#minute = minute
@@ -64,6 +68,9 @@ export class NameGuard {
     return { ok: true }
   }
 }
+
+/** A rule that spells the name out, as a line to paste into the profile. */
+const namingRule = (host: Hostname): string => `network.rules: {hosts: [${JSON.stringify(host.text)}], …}`
 
 function oddShape(name: string): string | undefined {
   const labels = name.split('.')

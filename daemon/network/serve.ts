@@ -43,7 +43,7 @@ export function judge(gate: Gate, request: JudgedRequest): Decision {
     throw new NetworkDenied(status, decision.rule, decision.reason, { help: decision.help })
   }
   const name = gate.checkName(request.host)
-  if (!name.ok) throw new NetworkDenied(403, name.rule, name.reason)
+  if (!name.ok) throw new NetworkDenied(403, name.rule, name.reason, { help: name.help })
   return decision
 }
 
