@@ -44,9 +44,11 @@ import { isTerminal } from '../daemon/contract/states.ts'
 import type { ToldProvenance } from '../daemon/inspect-audit.ts'
 import { type BusConnection, BusError } from '../daemon/lib/bus-connection.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
+import type { TellProgress } from '../daemon/lib/progress.ts'
 import { typedError } from './bus-errors.ts'
 import { EventWatch, OWNER_MATCH } from './event-watch.ts'
 import { Liveness } from './liveness.ts'
+import { watchProgress } from './progress-watch.ts'
 import { PIPES, SessionClient, streamsOf, TERMINAL } from './session-client.ts'
 
 const CHANGES_AT_ONCE = 1000
@@ -67,12 +69,13 @@ export class BusEngine implements Engine {
   }
 
   /** Null when nobody owns the daemon's name. */
-  static async open(connection: BusConnection): Promise<BusEngine | null> {
+  static async open(connection: BusConnection, tell?: TellProgress): Promise<BusEngine | null> {
     const live = new Liveness(connection)
     await live.guard(connection.callBus('AddMatch', 's', [OWNER_MATCH]))
     try {
       const [daemon] = await live.guard(connection.callBus('GetNameOwner', 's', [BUS_NAME]))
       live.follow(String(daemon))
+      if (tell !== undefined) watchProgress(connection, String(daemon), tell)
       return new BusEngine(connection, String(daemon), live)
     } catch (error) {
       if (error instanceof BusError && error.busName === 'org.freedesktop.DBus.Error.NameHasNoOwner')

@@ -56,7 +56,7 @@ export async function connectDaemon(): Promise<BusEngine | null> {
     return null
   }
   const { BusEngine: Client } = await import('./bus-engine.ts')
-  const engine = await Client.open(connection)
+  const engine = await Client.open(connection, tellProgress)
   if (engine === null) await connection.close()
   return engine
 }

@@ -68,13 +68,10 @@ export async function openEmbedded(options: {
       hint: 'Run it with sudo, or install the daemon once: sudo puzzlectl daemon install. Without root: explain, profile, policy, doctor.',
     })
   const config = await readConfig(CONFIG_PATH)
-  const { engine } = await openEngine(
-    options.stateDir === null ? config : { ...config, state_dir: options.stateDir },
-    options.requester,
-    false,
-    options.tell,
-  )
-  return engine
+  const { requester, stateDir, tell } = options
+  const there = stateDir === null ? config : { ...config, state_dir: stateDir }
+  const { engine } = await openEngine(there, requester, false)
+  return engine.as(requester, tell)
 }
 
 /** Opens the store, recovers it and builds the engine over it. The order is the order of what relies on what. */
@@ -82,12 +79,11 @@ export async function openEngine(
   config: Config,
   requester: Requester,
   canAsk: boolean,
-  tell?: TellProgress,
 ): Promise<OpenedEngine> {
   reserveLowDescriptors()
   const undo = new UndoStack()
   try {
-    const opened = await construct(config, requester, { canAsk, tell }, undo)
+    const opened = await construct(config, requester, canAsk, undo)
     return { ...opened, release: () => undo.unwind() }
   } catch (error) {
     throw await undo.unwindAfter(unreadableState(error, canonical(config.state_dir)))
@@ -100,7 +96,7 @@ const canonical = (path: string): string => (existsSync(path) ? realpathSync(pat
 async function construct(
   config: Config,
   requester: Requester,
-  { canAsk, tell }: { canAsk: boolean; tell: TellProgress | undefined },
+  canAsk: boolean,
   undo: UndoStack,
 ): Promise<Omit<OpenedEngine, 'release'>> {
   const directory = await openStoreDirectory(config.state_dir, canAsk ? nodeFiles : commandFiles)
@@ -115,7 +111,7 @@ async function construct(
   const emptyTrash = canAsk ? () => void committer.emptyTrash().catch(complain('')) : undefined
   const files = branchStore(root, canAsk, emptyTrash)
   const places = { root, directory: directoryOf }
-  const committer = new WorkerCommitter(places, now, canAsk ? ownThreads : () => sameThread(tell))
+  const committer = new WorkerCommitter(places, now, canAsk ? ownThreads : sameThread)
   const rebaser = new WorkerRebaser(places)
   undo.push('end the commit workers', () => closeBoth(committer, rebaser))
   const network = networks(files, events.publish, networkCounters(metrics), live)
@@ -124,7 +120,7 @@ async function construct(
   undo.push('end the thread that measures', () => space.close())
   const launcher = new Launcher({ network: ({ record }) => network.open(record) })
   const { recovery, log } = await recoverOnRecord(root, { files, committer, launcher }, !canAsk, undo)
-  const [differ, policy] = judgingParts(root, files, canAsk, tell)
+  const [differ, policy] = judgingParts(root, files, canAsk)
   undo.push('end the policy workers', () => policy.close())
   if (canAsk) await loadEverything(policy, differ)
   const plain: Ports = {
@@ -146,7 +142,7 @@ async function construct(
     features: rememberFeatures(root, VERSION, (names) => probe(root, names)),
     clock: { now },
     retry: (record) => retryCommit(files, committer, record),
-    collect: () => collect(root, committer, live, log),
+    collect: (tell) => collect(root, committer, live, log, tell),
   }
   const ports = measuring(plain, metrics)
   const engine = LocalEngine.over(ports, stream, requester, () => undo.unwind())
@@ -161,13 +157,8 @@ async function construct(
 /** Branches that somebody works with at the same time; a record takes some ten kilobytes. */
 const SERVED_LATELY = 64
 
-function judgingParts(
-  root: string,
-  files: FileBranchStore,
-  canAsk: boolean,
-  tell: TellProgress | undefined,
-): [LayerDiffer, PolicyParts] {
-  const differ = new LayerDiffer(files, { sameThread: !canAsk, tell })
+function judgingParts(root: string, files: FileBranchStore, canAsk: boolean): [LayerDiffer, PolicyParts] {
+  const differ = new LayerDiffer(files, { sameThread: !canAsk })
   return [differ, new PolicyParts(root, differ, now, canAsk ? undefined : 1)]
 }
 
@@ -285,12 +276,12 @@ async function collect(
   committer: WorkerCommitter,
   { retention, audit }: Config,
   log: AuditLog,
+  tell: TellProgress | undefined,
 ): Promise<CollectResult> {
-  const kept = await committer.collect({
-    count: retention.commits,
-    ageMs: retention.age * 1000,
-    bytes: retention.bytes,
-  })
+  const kept = await committer.collect(
+    { count: retention.commits, ageMs: retention.age * 1000, bytes: retention.bytes },
+    tell,
+  )
   const trash = await committer.emptyTrash()
   const limits = {
     maxAgeMs: (audit.age ?? Number.POSITIVE_INFINITY) * 1000,

@@ -131,7 +131,7 @@ async function serveOnBus(
   )
   const service = new BusService(connection, {
     version: VERSION,
-    engineFor: (requester) => engine.as(requester),
+    engineFor: (requester, tell) => engine.as(requester, tell),
     groups: () => groupsOf(live),
     nameOf: userName,
     takeDescriptors,

@@ -34,6 +34,7 @@ import { FEATURE_NAMES } from '../contract/features.ts'
 import type { BudgetKind } from '../contract/profile.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { KeyLock } from '../lib/key-lock.ts'
+import type { TellProgress } from '../lib/progress.ts'
 import { approveBranch, rejectBranch } from './approve.ts'
 import { commitBranch } from './commit.ts'
 import { discardBranch } from './discard.ts'
@@ -56,6 +57,7 @@ import { reviewAndHold } from './review.ts'
 import { RunningAgents } from './running.ts'
 import { extendBudget, freezeBranch, signalBranch, thawBranch } from './signal.ts'
 import { reclaim, startAgent } from './start.ts'
+import { telling } from './telling.ts'
 
 interface Shared {
   ports: Ports
@@ -76,11 +78,11 @@ export class LocalEngine implements Engine {
   readonly #requester: Requester
   readonly #reader: BranchReader
 
-  private constructor(shared: Shared, requester: Requester) {
+  private constructor(shared: Shared, requester: Requester, tell?: TellProgress) {
     this.#shared = shared
-    this.#ports = shared.ports
+    this.#ports = tell === undefined ? shared.ports : telling(shared.ports, tell)
     this.#requester = requester
-    this.#reader = new BranchReader(shared.ports, shared.release)
+    this.#reader = new BranchReader(this.#ports, shared.release)
   }
 
   static over(
@@ -102,9 +104,9 @@ export class LocalEngine implements Engine {
     return new LocalEngine(shared, requester)
   }
 
-  /** The same engine on behalf of somebody else. */
-  as(requester: Requester): LocalEngine {
-    return new LocalEngine(this.#shared, requester)
+  /** The same engine on behalf of somebody else, who may want to hear how far long work is. */
+  as(requester: Requester, tell?: TellProgress): LocalEngine {
+    return new LocalEngine(this.#shared, requester, tell)
   }
 
   /** Branches whose agents were started by this process and have not ended. */

@@ -24,6 +24,7 @@ import type { FeatureName, Features } from '../contract/features.ts'
 import type { BudgetKind, Profile } from '../contract/profile.ts'
 import type { BranchState } from '../contract/states.ts'
 import type { Verdict } from '../contract/verdict.ts'
+import type { TellProgress } from '../lib/progress.ts'
 
 /** What the use cases need of the outside. The composition roots hand in the adapters; tests hand in fakes. */
 
@@ -95,7 +96,7 @@ export interface CommitOutcome {
 export interface Committer {
   /** Lands exactly this changeset or nothing. Throws `conflict`, `changed-since-review`, `not-writable`, `no-space`, `stuck`. */
   commit(record: BranchRecord, changeset: Changeset, hooks: CommitHooks): Promise<CommitOutcome>
-  revert(commit: string, requester: Requester): Promise<CommitOutcome>
+  revert(commit: string, requester: Requester, tell?: TellProgress): Promise<CommitOutcome>
   /** The ids of all commits that can still be reverted. */
   commits(): Promise<readonly string[]>
 }
@@ -127,6 +128,8 @@ export interface CommitHooks {
   beforeIntent(commit: string): Promise<void>
   /** Called when INTENT is durable and nothing was applied yet. */
   afterIntent(commit: string): Promise<void>
+  /** Hears how far it is. */
+  tell?: TellProgress
 }
 
 export interface Gate {
@@ -332,7 +335,7 @@ export interface Ports {
   /** A person's word that a stuck commit may be tried again: follows its journal, forward or back. */
   retry(record: BranchRecord): Promise<{ record: BranchRecord; landed: boolean }>
   /** Applies retention to trash, reverse changesets and terminal records. */
-  collect(): Promise<CollectResult>
+  collect(tell?: TellProgress): Promise<CollectResult>
 }
 
 /** What of the ports only looks. */

@@ -20,6 +20,7 @@ import type { BusConnection } from '../lib/bus-connection.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { isBranchId } from '../lib/ids.ts'
 import { KeyLock } from '../lib/key-lock.ts'
+import { everySoOften, type TellProgress } from '../lib/progress.ts'
 import { authorize, type Groups, maySee, refuseInside } from './authorize.ts'
 import { provenanceFor } from './blame.ts'
 import {
@@ -42,8 +43,8 @@ import { Sessions } from './sessions.ts'
 
 export interface ServeOptions {
   version: string
-  /** The engine on behalf of a requester. */
-  engineFor(requester: Requester): Engine
+  /** The engine on behalf of a requester, who is told how far long work is. */
+  engineFor(requester: Requester, tell?: TellProgress): Engine
   groups: () => Promise<Groups>
   nameOf: (uid: number) => Promise<string>
   takeDescriptors(pid: number, uid: number, wanted: readonly number[]): Map<number, number>
@@ -70,6 +71,7 @@ type Gone = { readonly id: string; readonly name: string | null; readonly uid: n
 /** Probing takes a while, and anybody may ask. */
 const FEATURES_MILLIS = 60_000
 const MOST_BLAMED = 100
+const PROGRESS_MILLIS = 200
 
 const ROOT: Requester = { uid: 0, gid: 0, groups: [0], name: 'root' }
 
@@ -158,7 +160,16 @@ export class BusService {
   }
 
   readonly #engineFor: EngineFor = async (caller) =>
-    caller.name === '' ? this.#root : this.#options.engineFor(await this.#requesterOf(caller))
+    caller.name === ''
+      ? this.#root
+      : this.#options.engineFor(
+          await this.#requesterOf(caller),
+          everySoOften(
+            (done, total) => this.#server.progress(caller, done, total),
+            PROGRESS_MILLIS,
+            () => performance.now(),
+          ),
+        )
 
   readonly #guard: Guard = {
     outside: (caller, what) => this.#onRecord(caller, what, (credentials) => refuseInside(credentials)),

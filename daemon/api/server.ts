@@ -26,6 +26,8 @@ export interface Caller {
   name: string
   /** Said with the call: a person may be asked for a password now. */
   interactive?: boolean
+  /** What was called, for what is said about the call while it lasts. */
+  call?: { readonly serial: number; readonly path: string; readonly face: string }
 }
 
 export interface Guard {
@@ -228,7 +230,9 @@ export class BusServer {
         `There is no method ${face ?? object.face.name}.${member} at ${message.path}`,
       )
     checkSignature(message, signatureOf(declared.in))
-    const caller = callerOf(message)
+    const { serial, path } = message
+    const call = { serial, path: path ?? '', face: object.face.name }
+    const caller = { ...callerOf(message), call }
     await this.#guard.admit(caller, object, member, declared)
     return { signature: signatureOf(declared.out), body: await object.call(member, bodyOf(message), caller) }
   }
@@ -276,6 +280,16 @@ export class BusServer {
         below.add(one.slice(prefix.length).split('/')[0] ?? '')
     }
     return [...below].sort()
+  }
+
+  /** Told to the caller alone, on the object that it called. */
+  progress({ name, call }: Caller, done: number, total: number | null): void {
+    if (call === undefined) return
+    const { path, face, serial } = call
+    this.#connection.signal({
+      ...{ to: name, path, face, member: 'Progress' },
+      ...{ signature: 'utt', body: [serial, done, total ?? 0] },
+    })
   }
 
   /** Our errors by their documented names; a defect is logged with the message and never sent with its stack. */

@@ -71,4 +71,6 @@ export interface CommitContext {
 export interface JobHooks {
   beforeIntent(commit: string): Promise<void>
   afterIntent(commit: string): Promise<void>
+  /** Hears how far it is. */
+  tell?: TellProgress
 }

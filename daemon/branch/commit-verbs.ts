@@ -56,10 +56,10 @@ const hooksOf = (ask: Ask): JobHooks => ({
 
 /**
  * Everything of a commit that waits for a disk, by synchronous calls: on a thread of its own in a daemon, in the thread
- * itself where a command has nothing else to do; there `tell` hears how far it is, because no timer runs meanwhile.
+ * itself where a command has nothing else to do; then no timer runs meanwhile, and how far it is must be told.
  */
-export const commitVerbs = (disk: KernelDisk, tell?: TellProgress): Verbs => ({
-  async land({ store, job, packed, diff, filesDigest, hasLanded }: LandCall, ask): Promise<Landed> {
+export const commitVerbs = (disk: KernelDisk): Verbs => ({
+  async land({ store, job, packed, diff, filesDigest, hasLanded }: LandCall, ask, tell): Promise<Landed> {
     const sources = new LayerSources(
       disk,
       diff.bases.map(({ uppers }) => uppers),
@@ -70,7 +70,7 @@ export const commitVerbs = (disk: KernelDisk, tell?: TellProgress): Verbs => ({
       const context = {
         ...kernelContext(store, job.requester, sources, disk),
         recheck,
-        ...(tell === undefined ? {} : { tell }),
+        tell,
         ...(hasLanded ? { landings: ownLandings(disk, `${store}/journal`, job.branch) } : {}),
       }
       return await land(context, { ...job, changes }, hooksOf(ask))
@@ -79,10 +79,11 @@ export const commitVerbs = (disk: KernelDisk, tell?: TellProgress): Verbs => ({
     }
   },
 
-  async revert(call: RevertCall, ask): Promise<Landed> {
+  async revert(call: RevertCall, ask, tell): Promise<Landed> {
     const { job, sources } = reverseOf(disk, `${call.store}/journal`, call)
     try {
-      return await land(kernelContext(call.store, call.requester, sources, disk), job, hooksOf(ask))
+      const context = { ...kernelContext(call.store, call.requester, sources, disk), tell }
+      return await land(context, job, hooksOf(ask))
     } finally {
       sources.close()
     }
@@ -91,7 +92,7 @@ export const commitVerbs = (disk: KernelDisk, tell?: TellProgress): Verbs => ({
   recover: ({ store, at, retry }: RecoverCall): CommitFate[] =>
     recoverCommits(disk, `${store}/journal`, at, new Set(retry)),
 
-  collect: ({ store, retention, now }: CollectCall): Collected =>
+  collect: ({ store, retention, now }: CollectCall, _ask: Ask, tell: TellProgress): Collected =>
     collectCommits(disk, `${store}/journal`, retention, now, tell),
 
   emptyTrash: (path: string): { branches: number; bytes: number } =>

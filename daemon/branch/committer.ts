@@ -73,11 +73,11 @@ export class WorkerCommitter {
       packed: [...packChanges(changeset.changes)],
       hasLanded: record.commit !== null,
     }
-    return (await this.#call('land', call, call.job.commit, answererOf(hooks))) as Landed
+    return (await this.#call('land', call, call.job.commit, answererOf(hooks), hooks.tell)) as Landed
   }
 
   /** Lands the reverse of a commit with the same checks. Throws `conflict` when the base has gone on since. */
-  async revert(commit: string, requester: Requester): Promise<Landed> {
+  async revert(commit: string, requester: Requester, tell?: TellProgress): Promise<Landed> {
     const call: RevertCall = {
       store: this.#store.root,
       commit,
@@ -85,7 +85,7 @@ export class WorkerCommitter {
       requester,
       at: this.#now().toISOString(),
     }
-    return (await this.#call('revert', call, call.as, async () => undefined)) as Landed
+    return (await this.#call('revert', call, call.as, async () => undefined, tell)) as Landed
   }
 
   async commits(): Promise<readonly string[]> {
@@ -94,9 +94,15 @@ export class WorkerCommitter {
   }
 
   /** Only the journal of a commit whose thread has died knows what became of it: that is never taken for a refusal. */
-  async #call(verb: string, call: LandCall | RevertCall, commit: string, answer: Answerer): Promise<unknown> {
+  async #call(
+    verb: string,
+    call: LandCall | RevertCall,
+    commit: string,
+    answer: Answerer,
+    tell: TellProgress | undefined,
+  ): Promise<unknown> {
     try {
-      return await this.#commits.call(verb, call, answer)
+      return await this.#commits.call(verb, call, answer, tell)
     } catch (cause) {
       if (!isWorkerGone(cause)) throw cause
       throw new PuzzledError('stuck', `Commit ${commit} was interrupted; its journal decides about it`, {
@@ -116,9 +122,9 @@ export class WorkerCommitter {
   }
 
   /** Removes what can be reverted no longer. */
-  async collect(retention: Retention): Promise<Collected> {
+  async collect(retention: Retention, tell?: TellProgress): Promise<Collected> {
     const call: CollectCall = { store: this.#store.root, retention, now: this.#now().getTime() }
-    return (await this.#commits.call('collect', call)) as Collected
+    return (await this.#commits.call('collect', call, undefined, tell)) as Collected
   }
 
   /** Removes what was discarded. */
@@ -158,13 +164,13 @@ function commitThread(): WorkerLink {
 }
 
 /** For a process that serves nobody while it commits. */
-export function sameThread(tell?: TellProgress): CommitLinks {
+export function sameThread(): CommitLinks {
   const link = new InlineLink(async () => {
     const [{ commitVerbs }, { KernelDisk }] = await Promise.all([
       import('./commit-verbs.ts'),
       import('./kernel-disk.ts'),
     ])
-    return commitVerbs(new KernelDisk(), tell)
+    return commitVerbs(new KernelDisk())
   })
   return { commits: link, housekeeping: link }
 }

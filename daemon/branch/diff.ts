@@ -7,7 +7,6 @@ import type { ErrorCode } from '../contract/errors.ts'
 import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { startWorker } from '../lib/lean-heap.ts'
-import type { TellProgress } from '../lib/progress.ts'
 import { withRequests } from './changeset.ts'
 import type { DiffJob, DiffMessage } from './diff-job.ts'
 import { readBothSides } from './diff-sides.ts'
@@ -23,16 +22,11 @@ export interface DiffOptions {
 export class LayerDiffer {
   readonly #store: LayerStore
   readonly #sameThread: boolean
-  readonly #tell: TellProgress | undefined
 
   /** `sameThread`: for a process that serves nobody meanwhile. A thread takes longer to start than most diffs to run. */
-  constructor(
-    store: LayerStore,
-    { sameThread = false, tell }: { sameThread?: boolean; tell?: TellProgress | undefined } = {},
-  ) {
+  constructor(store: LayerStore, { sameThread = false }: { sameThread?: boolean } = {}) {
     this.#store = store
     this.#sameThread = sameThread
-    this.#tell = tell
   }
 
   /** A daemon has all files of the program before it serves. */
@@ -42,11 +36,7 @@ export class LayerDiffer {
 
   async diff(record: BranchRecord, options: DiffOptions = {}): Promise<Changeset> {
     const job = diffJob(record, this.#store.directory(record.id))
-    const tell = this.#tell
-    const gathered = new Gathered(job, {
-      ...(tell === undefined ? {} : { onProgress: (paths) => tell(paths, null) }),
-      ...options,
-    })
+    const gathered = new Gathered(job, options)
     if (this.#sameThread || isUntouched(record, job)) return onThisThread(job, gathered)
     const worker = startWorker(workerPath('diff'), {
       workerData: job,

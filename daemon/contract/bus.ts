@@ -42,6 +42,13 @@ const OUTCOME = [arg('outcome', 'a{sv}')]
 const RECORD = [arg('record', 'a{sv}')]
 const SELECTION = [arg('only', 'as'), arg('except', 'as')]
 
+/** On the object that was called; who called hears of its own calls only. */
+const PROGRESS = {
+  args: [arg('call', 'u'), arg('done', 't'), arg('total', 't')],
+  about:
+    'How far a call of the receiver (by the serial number of its message) is that compares, lands or removes: at once, then at most five times a second. `total` is 0 while nobody can know it.',
+}
+
 export const MANAGER: BusInterface = {
   name: MANAGER_INTERFACE,
   methods: {
@@ -128,6 +135,7 @@ export const MANAGER: BusInterface = {
       args: [arg('event', 'a{sv}')],
       about: 'Everything that happens; see docs/dbus.md for the kinds.',
     },
+    Progress: PROGRESS,
   },
 }
 
@@ -292,6 +300,7 @@ export const BRANCH: BusInterface = {
       args: [arg('from', 's'), arg('to', 's'), arg('reason', 's')],
       about: 'The branch moved to another state.',
     },
+    Progress: PROGRESS,
   },
 }
 

@@ -1,6 +1,7 @@
 import { PuzzledError } from './errors.ts'
+import type { TellProgress } from './progress.ts'
 import { type Answerer, decodeError, encodeError, type Link } from './worker-link.ts'
-import type { Verbs } from './worker-side.ts'
+import type { Ask, Verbs } from './worker-side.ts'
 
 /**
  * The verbs of a worker on the calling thread, for a process that does one thing and ends: starting a thread costs more
@@ -15,22 +16,33 @@ export class InlineLink implements Link {
     this.#load = load
   }
 
-  call(verb: string, argument: unknown, answer?: Answerer): Promise<unknown> {
-    const result = this.#tail.then(() => this.#run(verb, argument, answer))
+  call(
+    verb: string,
+    argument: unknown,
+    answer?: Answerer,
+    tell: TellProgress = () => undefined,
+  ): Promise<unknown> {
+    const result = this.#tail.then(() => this.#run(verb, argument, answer, tell))
     this.#tail = result.catch(() => undefined)
     return result
   }
 
-  async #run(verb: string, argument: unknown, answer: Answerer | undefined): Promise<unknown> {
+  async #run(
+    verb: string,
+    argument: unknown,
+    answer: Answerer | undefined,
+    tell: TellProgress,
+  ): Promise<unknown> {
     if (this.#closed) throw new PuzzledError('internal', 'The store was closed before its turn came')
     const work = (await this.#load())[verb]
     if (work === undefined) throw new PuzzledError('internal', `There is no verb "${verb}"`)
     try {
-      return await work(argument as never, async (what, about) => {
+      const ask: Ask = async (what, about) => {
         if (answer === undefined)
           throw new PuzzledError('internal', `"${verb}" asked "${what}", which nobody answers`)
         await answer(what, about)
-      })
+      }
+      return await work(argument as never, ask, tell)
     } catch (error) {
       throw decodeError(encodeError(error))
     }

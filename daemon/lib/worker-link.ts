@@ -2,6 +2,7 @@ import type { Worker } from 'node:worker_threads'
 import { ERRORS, type ErrorCode } from '../contract/errors.ts'
 import { PuzzledError } from './errors.ts'
 import { startWorker } from './lean-heap.ts'
+import type { TellProgress } from './progress.ts'
 
 /** An error on its way between threads, where classes are lost. */
 export interface ErrorText {
@@ -19,6 +20,7 @@ export type ToWorker = { call: number } & (
 )
 export type FromWorker = { call: number } & (
   | { kind: 'ask'; what: string; argument: string }
+  | { kind: 'told'; done: number; total: number | null }
   | { kind: 'result'; value: unknown }
   | { kind: 'error'; error: ErrorText }
 )
@@ -47,7 +49,7 @@ export type Answerer = (what: string, argument: string) => Promise<void>
 
 /** Calls by name to code that may be on another thread. */
 export interface Link {
-  call(verb: string, argument: unknown, answer?: Answerer): Promise<unknown>
+  call(verb: string, argument: unknown, answer?: Answerer, tell?: TellProgress): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -55,6 +57,7 @@ interface Pending {
   resolve(value: unknown): void
   reject(error: Error): void
   answer: Answerer
+  tell: TellProgress
 }
 
 /**
@@ -76,11 +79,16 @@ export class WorkerLink implements Link {
     this.#onEnd = onEnd ?? (() => undefined)
   }
 
-  call(verb: string, argument: unknown, answer: Answerer = refuse): Promise<unknown> {
+  call(
+    verb: string,
+    argument: unknown,
+    answer: Answerer = refuse,
+    tell: TellProgress = unheard,
+  ): Promise<unknown> {
     const worker = this.#start()
     const call = ++this.#calls
     return new Promise((resolve, reject) => {
-      this.#pending.set(call, { resolve, reject, answer })
+      this.#pending.set(call, { resolve, reject, answer, tell })
       worker.ref()
       worker.postMessage({ call, kind: 'call', verb, argument } satisfies ToWorker)
     })
@@ -112,6 +120,10 @@ export class WorkerLink implements Link {
   #receive(message: FromWorker): void {
     const pending = this.#pending.get(message.call)
     if (pending === undefined) return
+    if (message.kind === 'told') {
+      pending.tell(message.done, message.total)
+      return
+    }
     if (message.kind === 'ask') {
       const reply = (error: ErrorText | null): void =>
         this.#worker?.postMessage({ call: message.call, kind: 'answer', error } satisfies ToWorker)
@@ -140,6 +152,8 @@ const gone = (message: string, cause?: unknown): PuzzledError =>
 /** The thread ended in the middle of a call: what the call had done by then, nobody knows. */
 export const isWorkerGone = (error: unknown): boolean =>
   error instanceof PuzzledError && error.data?.worker === 'gone'
+
+const unheard: TellProgress = () => undefined
 
 const refuse: Answerer = async (what) => {
   throw new PuzzledError('internal', `The worker asked "${what}", which nobody answers`)

@@ -11,6 +11,8 @@ export interface EngineGround {
   engine: Engine
   /** An empty directory to fork. */
   project: string
+  /** What was told about work while it lasted. */
+  told: (readonly [done: number, total: number | null])[]
   close(): Promise<void>
 }
 
@@ -285,6 +287,19 @@ export function engineSuite(name: string, it: typeof vitestIt, open: () => Promi
       )
       await engine.queueAct(branch, id, 'drop', 'not this one')
       expect((await engine.review(branch)).requests).toBe(0)
+    })
+
+    it('how far long work is, is told: of how many where that can be known', async () => {
+      const { branch } = await held('seq 1500 | xargs touch')
+      ground.told.length = 0
+      // The directory itself is one more: it has another time.
+      expect((await engine.changes(branch)).changes.length).toBeGreaterThanOrEqual(1500)
+      expect(ground.told).toContainEqual([1000, null])
+      ground.told.length = 0
+      expect(await engine.approve(branch, approval)).toMatchObject({ state: 'committed' })
+      const landing = ground.told.filter(([, total]) => total !== null)
+      expect(landing[0]).toEqual([1, 1500])
+      expect(landing.map(([done]) => done)).toEqual(landing.map(([done]) => done).sort((a, b) => a - b))
     })
 
     it('features and collect', async () => {
