@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { type Envelope, seal, unseal } from './audit/envelope.ts'
 import { keyOf } from './audit/key-file.ts'
 import { loadPublicKey, loadSigner } from './audit/signer.ts'
+import type { FeatureName, Features } from './contract/features.ts'
 import { openEngine } from './embedded.ts'
 import { nativeFile } from './kernel/clone.ts'
 import { probeFeatures } from './kernel/features.ts'
@@ -19,7 +20,7 @@ import { runMatrix } from './prove/matrix.ts'
 import { makeOutside, type Outside } from './prove/outside.ts'
 import { held, notVerified, type ProofReport, type ProvenCheck, provenAttacks } from './prove/report.ts'
 import { Scene } from './prove/scene.ts'
-import { LAYERS } from './prove/without.ts'
+import { LAYERS, type Layer, without } from './prove/without.ts'
 
 export type { ProofReport } from './prove/report.ts'
 
@@ -59,10 +60,14 @@ async function prove(state: string, product: string, undo: UndoStack): Promise<P
   const outside = await makeOutside(join(room, 'outside'), program, USER, undo)
   const { profile } = await new ProfileStore().resolve('offline', {})
   const { targets } = outside
-  const matrix = await runMatrix({ room, profile, user: USER, program, targets })
+  const features = await probeFeatures({
+    stateDirectory: room,
+    overrides: process.env.PUZZLED_TEST_FEATURES,
+  })
+  const planner = without(missingLayers(features))
+  const matrix = await runMatrix({ room, profile, user: USER, program, targets, planner })
   const attacks = provenAttacks(matrix, LAYERS)
   const checks = await checkGate(room, await makeWorkplace(undo), outside)
-  const features = Object.values(await probeFeatures({ stateDirectory: room, overrides: undefined }))
   return {
     version: 1,
     product,
@@ -72,9 +77,24 @@ async function prove(state: string, product: string, undo: UndoStack): Promise<P
     layers: LAYERS,
     attacks,
     checks,
-    notVerified: notVerified(attacks, checks, features),
+    notVerified: notVerified(attacks, checks, Object.values(features)),
     held: held(attacks, checks),
   }
+}
+
+/** Those that consist of one feature of the host. */
+const FEATURE_OF: Readonly<Partial<Record<Layer, FeatureName>>> = {
+  landlock: 'landlock',
+  seccomp: 'seccomp',
+  network: 'netns',
+}
+
+/** A host without a feature is attacked without the layer, also one that is only said to be poorer. */
+function missingLayers(features: Features): Layer[] {
+  return LAYERS.filter((layer) => {
+    const name = FEATURE_OF[layer]
+    return name !== undefined && features[name].state === 'missing'
+  })
 }
 
 /** What agents get of their own would hide what is outside of it, and Landlock lets them write there. */

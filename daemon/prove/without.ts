@@ -11,13 +11,14 @@ export type Layer = (typeof LAYERS)[number]
 export type Planner = (input: PlanInput) => SpawnPlan
 
 /**
- * A planner that leaves these layers out. The tries go as well: they would refuse to start such an agent. Nothing but
+ * A planner that leaves these layers out; without any, the plan is what it was. The tries go as well: they would refuse to start such an agent. Nothing but
  * `puzzlectl prove` and the layer test have it, and all that they start with it is the program of `native/attack.c`.
  */
 export const without =
   (layers: readonly Layer[], planner: Planner = spawnPlan): Planner =>
   (input) => {
     const plan = planner(input)
+    if (layers.length === 0) return plan
     const off = new Set<string>(layers)
     return {
       ...plan,

@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { needs, root } from '../tier/needs.ts'
 import { type Workplace, workplace } from './cli.ts'
@@ -15,9 +16,28 @@ afterAll(() => here.remove())
 
 interface Proof {
   held: boolean
-  attacks: { attack: string; outcome: string; stoppedBy: string[]; control: string }[]
+  attacks: {
+    attack: string
+    outcome: string
+    stoppedBy: string[]
+    control: string
+    alone: Record<string, string>
+  }[]
   checks: { check: string; outcome: string }[]
   notVerified: { what: string; why: string }[]
+}
+
+const proofs = new Map<string, Proof>()
+/** As on a host with these features; each is proved once. */
+async function proofWith(features: string): Promise<Proof> {
+  const known = proofs.get(features)
+  if (known !== undefined) return known
+  const env = { PATH: process.env.PATH, HOME: '/root', PUZZLED_TEST_FEATURES: features }
+  const words = [PROGRAM, 'prove', '--state-dir', here.state, '--json']
+  const child = spawn(process.execPath, words, { cwd: '/', env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const proof = JSON.parse(await text(child.stdout)) as Proof
+  proofs.set(features, proof)
+  return proof
 }
 
 const rooms = (): string[] =>
@@ -54,6 +74,33 @@ describe('puzzlectl prove', () => {
     // A report is never overwritten.
     expect((await here.puzzlectl('prove', '--report', report)).status).toBe(2)
   })
+
+  for (const feature of ['landlock', 'seccomp', 'netns'] as const)
+    check(`on a host without ${feature} changes exactly the cells of that layer`, async () => {
+      const whole = await proofWith('')
+      const poorer = await proofWith(`${feature}:0`)
+      const layer = feature === 'netns' ? 'network' : feature
+      for (const [row, was] of whole.attacks.entries()) {
+        const { attack, control } = was
+        const stoppedBy = was.stoppedBy.filter((one) => one !== layer)
+        expect(poorer.attacks[row]).toMatchObject({
+          ...{ attack, control, stoppedBy },
+          alone: { ...was.alone, [layer]: control },
+          outcome: stoppedBy.length === 0 ? 'escaped' : 'stopped',
+        })
+      }
+      // Without Landlock agents start all the same; what the profile requires is told, never passed over.
+      const isRequired = feature !== 'landlock'
+      for (const [row, was] of whole.checks.entries())
+        expect(poorer.checks[row]).toEqual(
+          isRequired
+            ? { ...was, outcome: 'not-verified', stoppedBy: '', detail: expect.stringContaining(feature) }
+            : was,
+        )
+      const told = poorer.notVerified.find(({ what }) => what === `what ${feature} holds`)
+      expect(told?.why).toContain(`as if it were 0`)
+      expect(whole.notVerified.some(({ what }) => what === `what ${feature} holds`)).toBe(false)
+    })
 
   check('is for root', () => {
     const other = ['--reuid=65534', '--regid=65534', '--clear-groups', process.execPath, PROGRAM, 'prove']
