@@ -1,6 +1,10 @@
-import { statSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { beforeAll, expect } from 'vitest'
+import { parse, stringify } from 'yaml'
+import { packageRoot } from '../../daemon/lib/assets.ts'
 import { METRICS } from '../../daemon/metrics/table.ts'
 import { type Family, parseOpenMetrics } from '../metrics/openmetrics.ts'
 import { program } from '../tier/needs.ts'
@@ -98,6 +102,51 @@ it('counts a request that waits, what was refused, and a budget that is used up'
   const decided = (families: Map<string, Family>): number =>
     sum(families, 'puzzled_approvals_total', { decision: 'reject' })
   expect(decided(last) - decided(after)).toBe(1)
+})
+
+/** A profile whose agents may talk to a server of this test, now and without being held back. */
+function talkingTo(port: number): string {
+  const standard = parse(readFileSync(join(packageRoot(), 'policies/profiles/standard.yaml'), 'utf8'))
+  const rule = { id: 'server', hosts: ['127.0.0.1'], ports: [port], addresses: ['127.0.0.1/32'] }
+  const rules = [{ ...rule, methods: ['GET'], class: 'live', why: 'The server of this test.' }]
+  const file = join(here.project, 'talking.yaml')
+  writeFileSync(
+    file,
+    stringify({ ...standard, name: 'talking', network: { mode: 'gated', why: 'One server.', rules } }),
+  )
+  return file
+}
+
+it('counts in every documented metric once an agent ran, asked, was denied, stood still and landed', async () => {
+  const server = createServer((_request, response) => response.end('answered'))
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  try {
+    const { port } = server.address() as AddressInfo
+    const run = (...words: string[]) => here.puzzlectl(developer, 'run', ...words)
+    const get = `curl -sS --noproxy "" -x http://127.0.0.1:3128 http://127.0.0.1:${port}/`
+    // A profile that allows more than the machine's own is root's business.
+    const talked = await here.puzzlectl(root, 'run', '--profile', talkingTo(port), '--', 'sh', '-c', get)
+    expect([talked.out, talked.err]).toEqual([expect.stringContaining('answered'), expect.anything()])
+    await run('--', 'sh', '-c', 'getent hosts nowhere.invalid; echo d > d.txt')
+    const post = 'curl -sS -m 20 -o /dev/null -d one https://api.github.com/repos/a/b/issues'
+    await run('--name', 'waits', '--then', 'hold', '--', 'sh', '-c', post)
+    expect((await here.puzzlectl(reviewer, 'reject', 'waits')).status).toBe(0)
+    const still = here.begin(developer, 'run', '--name', 'still', '--budget', 'wall=1s', '--', 'sleep', '600')
+    await eventually(async () => {
+      const [only] = JSON.parse((await here.puzzlectl(developer, 'ls', '--json')).out) as { state: string }[]
+      if (only?.state !== 'frozen') throw new Error('not yet')
+    })
+    // More is for others to give.
+    expect((await here.puzzlectl(developer, 'budget', 'still', 'wall=1s')).status).toBe(77)
+    const families = await read()
+    const silent = [...families.values()].filter(({ samples }) => samples.every(({ value }) => value === 0))
+    expect(silent.map(({ name }) => name)).toEqual([])
+    expect([...families.keys()]).toEqual(Object.keys(METRICS))
+    expect((await here.puzzlectl(developer, 'discard', 'still')).status).toBe(0)
+    await still.ended
+  } finally {
+    server.close()
+  }
 })
 
 it('says nothing that an agent chose', async () => {
