@@ -55,6 +55,15 @@ export class Automaton {
     return this.any([next, this.many(ANY, this.text('/', next))])
   }
 
+  /** The same of names that are not empty: `([^/]+/)*`. */
+  names(next: number): number {
+    const inName: Test = (char) => char !== '/'
+    const loop = this.#add(null, next)
+    const name = this.one(inName, this.many(inName, this.text('/', loop)))
+    this.#states[loop]?.next.push(name)
+    return loop
+  }
+
   /** What is named, and everything below it. */
   below(end: number): number {
     return this.any([end, this.text('/', this.many(ANY, end))])

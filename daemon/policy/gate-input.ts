@@ -15,7 +15,7 @@ import {
 import { ChangeIndexBuilder } from './change-index.ts'
 import type { ContentScan } from './content-scan.ts'
 import { fold, isDeceptive } from './fold.ts'
-import { globExpression } from './glob.ts'
+import { type Glob, globExpression } from './glob.ts'
 import { TextSink } from './text-sink.ts'
 
 /** What the gate knows besides the changeset and the record. */
@@ -45,7 +45,7 @@ export class GateInputBuilder {
     action: 'deny' | 'hold'
     pattern: string
     why: string
-    expression: RegExp
+    expression: Glob
     changes: number[]
   }[]
 
