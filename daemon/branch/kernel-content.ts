@@ -1,13 +1,15 @@
-import { createHash, type Hash, hash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readFileSync, writeSync } from 'node:fs'
 import { KernelError } from '../kernel/ffi.ts'
 import { clone, ftruncate, nextData, pread } from '../kernel/file-data.ts'
 import { isFile, statFd } from '../kernel/statx.ts'
+import { OwnHash, PIECE } from './content-hash.ts'
+import { SideHash } from './side-hash.ts'
 
 /** Up to this size one read, one hash and one write; what lies above goes in pieces, or by sharing blocks. */
 const SMALL = 1 << 20
-const PIECE = 4 << 20
-let zeros: Buffer | undefined
+/** From here on a second thread saves more than it costs to start: hashing takes as long as copying does. */
+export const SIDE_BYTES = 64 << 20
 
 function sizeOfFile(fd: number): number {
   const stat = statFd(fd)
@@ -25,18 +27,14 @@ export function copyContent(from: number, to: number): string {
   }
   // Shared blocks are those that are hashed: read from the copy, which nobody else can write to.
   if (clone(from, to)) return digestContent(to)
-  const digest = createHash('sha256')
-  eachPiece(from, size, digest, (bytes, offset) => writeContent(to, bytes, offset))
+  const digest = eachPiece(from, size, (bytes, offset) => writeContent(to, bytes, offset))
   ftruncate(to, size)
-  return digest.digest('hex')
+  return digest
 }
 
 export function digestContent(fd: number): string {
   const size = sizeOfFile(fd)
-  if (size <= SMALL) return hash('sha256', readWhole(fd, size))
-  const digest = createHash('sha256')
-  eachPiece(fd, size, digest, () => undefined)
-  return digest.digest('hex')
+  return size <= SMALL ? hash('sha256', readWhole(fd, size)) : eachPiece(fd, size, () => undefined)
 }
 
 function readWhole(fd: number, size: number): Buffer {
@@ -44,32 +42,30 @@ function readWhole(fd: number, size: number): Buffer {
   return bytes.subarray(0, pread(fd, bytes, 0))
 }
 
-/** Data in pieces, holes as zeros that are hashed but not handed on: sparse stays sparse. */
-function eachPiece(
-  fd: number,
-  size: number,
-  digest: Hash,
-  take: (bytes: Buffer, offset: number) => void,
-): void {
-  const buffer = Buffer.allocUnsafe(PIECE)
-  let at = 0
-  while (at < size) {
-    const data = nextData(fd, at, size) ?? { start: size, end: size }
-    hashZeros(digest, data.start - at)
-    for (at = data.start; at < data.end; ) {
-      const bytes = buffer.subarray(0, pread(fd, buffer.subarray(0, Math.min(PIECE, data.end - at)), at))
-      // The file became shorter meanwhile; the digest will tell.
-      if (bytes.length === 0) return
-      digest.update(bytes)
-      take(bytes, at)
-      at += bytes.length
+/**
+ * Data in pieces, holes as zeros that are hashed but not handed on: sparse stays sparse. Returns the digest of the bytes
+ * that were handed on: they are read once.
+ */
+function eachPiece(fd: number, size: number, take: (bytes: Buffer, offset: number) => void): string {
+  const digest = size < SIDE_BYTES ? new OwnHash() : new SideHash(PIECE)
+  try {
+    for (let at = 0; at < size; ) {
+      const data = nextData(fd, at, size) ?? { start: size, end: size }
+      digest.zeros(data.start - at)
+      for (at = data.start; at < data.end; ) {
+        const room = digest.room()
+        const bytes = room.subarray(0, pread(fd, room.subarray(0, Math.min(room.length, data.end - at)), at))
+        // The file became shorter meanwhile; the digest will tell.
+        if (bytes.length === 0) return digest.digest()
+        digest.update(bytes)
+        take(bytes, at)
+        at += bytes.length
+      }
     }
+    return digest.digest()
+  } finally {
+    digest.close()
   }
-}
-
-function hashZeros(digest: Hash, count: number): void {
-  zeros ??= Buffer.alloc(PIECE)
-  for (let left = count; left > 0; left -= PIECE) digest.update(zeros.subarray(0, Math.min(PIECE, left)))
 }
 
 export const readContent = (fd: number): Buffer => readFileSync(fd)
