@@ -1,12 +1,14 @@
 // Rounds of: resume a machine that was saved before it touched the data disk, let the guest recover and verify what the
 // last round left, let it work, and end the machine at a random moment. The data disk is one and the same in all rounds.
+// Most of a commit is staging, and most moments of it are before INTENT: every other round is aimed at what follows.
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { dataDisk } from './disks.mjs'
 import { Machine } from './machine.mjs'
 
-/** What the guest's script prints: the verdict on what it found, that it begins to change things, and each commit. */
+/** What the guest's script prints: the verdict on what it found, that it begins to change things, INTENT, and each commit. */
 const WORKING = /^working$/m
+const INTENT = /^intent$/m
 const LANDED = /^landed /m
 const VERIFIED = /^verified: (.*)$/m
 /** QEMU's own failure, before the guest touched the disk: the round is run again, and told. */
@@ -62,12 +64,12 @@ async function saveResting(options, file) {
 
 async function cutRounds(options, rounds) {
   const seen = new Map()
-  const span = new Span()
+  const aims = [new Aim(WORKING, 1500), new Aim(INTENT, 400)]
   let failed = 0
   let aborted = 0
   // The round before the first only begins: there is nothing to verify yet.
   for (let round = 0; round <= rounds && failed === 0; round++) {
-    const result = await cutOnce(options, span)
+    const result = await cutOnce(options, aims[round % aims.length])
     if (result.output === '' && EMULATOR.test(result.report) && aborted < MAX_ABORTED) {
       aborted++
       round--
@@ -90,9 +92,14 @@ async function cutRounds(options, rounds) {
   return failed === 0 ? 0 : 1
 }
 
-/** How long a commit takes on this host, learnt from the rounds that saw one land; cuts are aimed within it. */
-class Span {
-  #milliseconds = 1500
+/** How long it takes from a mark until the commit has landed, learnt from the rounds that saw it; cuts are aimed within it. */
+class Aim {
+  #milliseconds
+
+  constructor(mark, milliseconds) {
+    this.mark = mark
+    this.#milliseconds = milliseconds
+  }
 
   moment() {
     return Math.floor(Math.random() * this.#milliseconds)
@@ -104,21 +111,23 @@ class Span {
   }
 }
 
-async function cutOnce(options, span) {
+async function cutOnce(options, aim) {
   // Chance picks the moment; every moment must be survived, so a run need not be repeatable to be fair.
-  const delay = span.moment()
+  const delay = aim.moment()
   let output = ''
   let cut = false
-  let began = 0
+  let began
   let landedAfter
   const machine = new Machine({
     ...options,
     line: `${Math.floor(Date.now() / 1000)} ${randomBytes(32).toString('hex')}`,
     console: (chunk) => {
-      const before = WORKING.test(output)
       output += String(chunk).replaceAll('\r', '')
-      if (landedAfter === undefined && LANDED.test(output)) landedAfter = performance.now() - began
-      if (before || !WORKING.test(output)) return
+      if (began !== undefined) {
+        if (LANDED.test(output)) landedAfter ??= performance.now() - began
+        return
+      }
+      if (!aim.mark.test(output)) return
       began = performance.now()
       setTimeout(() => {
         cut = true
@@ -127,6 +136,6 @@ async function cutOnce(options, span) {
     },
   })
   const { report } = await machine.run()
-  span.learn(delay, landedAfter)
+  aim.learn(delay, landedAfter)
   return { output, cut, delay, report: cut ? '' : report }
 }

@@ -9,6 +9,7 @@ import { repository } from './disks.mjs'
  */
 const FEWER = {
   PUZZLED_RACE_ROUNDS: 300,
+  PUZZLED_RACE_IMAGE_ROUNDS: 30,
   PUZZLED_WRITER_ROUNDS: 3,
   PUZZLED_MODEL_RUNS: 20,
   PUZZLED_ESCAPE_KILLS: 3,

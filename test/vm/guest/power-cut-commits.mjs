@@ -36,13 +36,16 @@ function workIn(folder) {
   bases = ['one', 'two'].map((name) => join(root, name))
 }
 
-/** One call on the commit worker; its hooks are answered at once. */
-function call(verb, argument) {
+/** One call on the commit worker; its hooks are told and answered at once. */
+function call(verb, argument, tell = () => undefined) {
   const id = ++calls
   return new Promise((resolve, reject) => {
     const listen = (message) => {
       if (message.call !== id) return
-      if (message.kind === 'ask') return commits.postMessage({ call: id, kind: 'answer', error: null })
+      if (message.kind === 'ask') {
+        tell(message.what)
+        return commits.postMessage({ call: id, kind: 'answer', error: null })
+      }
       commits.off('message', listen)
       commits.unref()
       if (message.kind === 'result') resolve(message.value)
@@ -166,14 +169,11 @@ async function commitGeneration(g, announce) {
     allowSetuid: false,
   }
   const targets = job.bases.map(({ path, dev }) => ({ path, dev }))
-  // The cut is aimed at what follows.
+  const land = { store, job: { ...facts, ...rules, bases: targets }, packed, diff: job, filesDigest: digest }
+  // The cut is aimed at what follows one of these lines.
   if (announce) console.log('working')
-  await call('land', {
-    store,
-    job: { ...facts, ...rules, bases: targets },
-    packed,
-    diff: job,
-    filesDigest: digest,
+  await call('land', land, (what) => {
+    if (announce && what === 'afterIntent') console.log('intent')
   })
 }
 

@@ -1,7 +1,8 @@
 // power-cut.mjs DIR: one round of the power-cut test, inside the VM (test/vm/power-cut.mjs is the other half).
 // First what the last round left: recovery runs because puzzlectl opens the store, then the base must be one generation
-// as a whole. Then work: hold the next generation, say "working", approve it. The power goes at a random moment after that.
-import { spawnSync } from 'node:child_process'
+// as a whole. Then work: hold the next generation, say "working", approve it, say "intent". The power goes at a random
+// moment after one of these lines.
+import { spawn, spawnSync } from 'node:child_process'
 import {
   closeSync,
   existsSync,
@@ -15,6 +16,7 @@ import {
   renameSync,
   statSync,
   symlinkSync,
+  watch,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -33,6 +35,22 @@ function puzzlectl(verb, ...args) {
     encoding: 'utf8',
   })
   return { status: done.status, out: done.stdout, said: `${done.stdout}${done.stderr}` }
+}
+
+/** The same while this program looks on: a journal that gets its name is INTENT. */
+async function approve(name, announce) {
+  const journal = watch(join(dir, 'state/journal'), (_event, file) => {
+    if (!announce || !file?.endsWith('.log')) return
+    announce = false
+    console.log('intent')
+  })
+  const args = [program, 'approve', '--state-dir', join(dir, 'state'), name]
+  const child = spawn(process.execPath, args, { cwd: base, stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += chunk))
+  const status = await new Promise((resolve) => child.once('close', resolve))
+  journal.close()
+  return { status, said }
 }
 
 function fail(message) {
@@ -126,7 +144,7 @@ function begin() {
 }
 
 /** One generation further: held, then approved. Only the second half is what the cut is aimed at. */
-function advance(generation, announce) {
+async function advance(generation, announce) {
   const name = `g${generation}-${Date.now()}`
   const held = puzzlectl(
     'run',
@@ -144,7 +162,7 @@ function advance(generation, announce) {
   if (held.status !== 0) fail(`the next generation was not held (${held.status}): ${held.said}`)
   note('tried', generation)
   if (announce) console.log('working')
-  const landed = puzzlectl('approve', name)
+  const landed = await approve(name, announce)
   if (landed.status !== 0) fail(`generation ${generation} was not committed: ${landed.said}`)
   note('said', generation)
   console.log(`landed ${generation}`)
@@ -155,4 +173,4 @@ spawnSync(process.execPath, [program, 'ls', '--help'])
 await rest()
 if (statSync(dir, { throwIfNoEntry: false }) === undefined) mkdirSync(dir)
 let generation = existsSync(join(dir, 'tried')) ? verify() : begin()
-for (let first = true; ; first = false) advance(++generation, first)
+for (let first = true; ; first = false) await advance(++generation, first)
