@@ -149,19 +149,25 @@ export function writeIdentity(
 /** Reads what `Writer` wrote; every read is checked against the end. */
 export class Reader {
   readonly #buffer: Buffer
-  #at = 0
+  readonly #end: number
+  #at: number
 
-  constructor(bytes: Uint8Array) {
-    this.#buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  /** Of all bytes, or of those from `at` to `end`: a view of each part costs more than reading it. */
+  constructor(bytes: Uint8Array, at = 0, end = bytes.byteLength) {
+    this.#buffer =
+      bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    if (end > this.#buffer.length) throw new RangeError('A change ends in the middle')
+    this.#end = end
+    this.#at = at
   }
 
   get done(): boolean {
-    return this.#at >= this.#buffer.length
+    return this.#at >= this.#end
   }
 
   #take(size: number): number {
     const at = this.#at
-    if (at + size > this.#buffer.length) throw new RangeError('A change ends in the middle')
+    if (at + size > this.#end) throw new RangeError('A change ends in the middle')
     this.#at += size
     return at
   }
@@ -190,31 +196,34 @@ export class Reader {
     return Buffer.from(this.bytes())
   }
   text(): string {
-    return this.bytes().toString('utf8')
+    return this.#string('utf8')
+  }
+  hex(): string {
+    return this.#string('hex')
+  }
+
+  #string(encoding: 'utf8' | 'hex'): string {
+    const length = this.u32()
+    const at = this.#take(length)
+    return length === 0 ? '' : this.#buffer.toString(encoding, at, at + length)
   }
 }
 
 /** The reverse of `writeCanonical` followed by `writeIdentity`. */
 export function readChange(reader: Reader): Change {
   const base = reader.u32()
-  const path = reader.kept()
+  return readBehindPath(reader, base, reader.kept())
+}
+
+/** The rest of a change whose place was read. */
+export function readBehindPath(reader: Reader, base: number, path: Buffer): Change {
   const kind = KINDS[reader.u8()]
   if (kind === undefined) throw new RangeError('A change is of an unknown kind')
   const old = readState(reader)
   const fresh = readState(reader)
   const hardlink = reader.u32()
-  const findings = Array.from({ length: reader.u32() }, () => ({
-    rule: reader.text(),
-    message: reader.text(),
-  }))
-  const change: Change = {
-    base,
-    path,
-    kind,
-    old,
-    new: fresh,
-    findings: findings.length === 0 ? NONE : findings,
-  }
+  const findings = several(reader, () => ({ rule: reader.text(), message: reader.text() }))
+  const change: Change = { base, path, kind, old, new: fresh, findings }
   if (hardlink > 0) change.hardlink = hardlink
   if (reader.u8() === 0) return change
   change.identity = {
@@ -233,6 +242,12 @@ export function readChange(reader: Reader): Change {
 
 const NONE: readonly never[] = []
 
+/** Most changes have none of what there may be several of. */
+function several<Item>(reader: Reader, read: () => Item): readonly Item[] {
+  const length = reader.u32()
+  return length === 0 ? NONE : Array.from({ length }, read)
+}
+
 export function readState(reader: Reader): NodeState | null {
   const code = reader.u8()
   if (code === 0) return null
@@ -247,14 +262,10 @@ export function readState(reader: Reader): NodeState | null {
     mtimeNs: reader.i64(),
     xattrs: NONE,
   }
-  const sha256 = reader.bytes()
-  if (sha256.length > 0) state.sha256 = sha256.toString('hex')
-  const link = reader.kept()
-  if (type === 'symlink') state.link = link
-  const xattrs: XattrEntry[] = Array.from({ length: reader.u32() }, () => ({
-    name: reader.text(),
-    value: reader.kept(),
-  }))
-  if (xattrs.length > 0) state.xattrs = xattrs
+  const sha256 = reader.hex()
+  if (sha256 !== '') state.sha256 = sha256
+  const link = reader.bytes()
+  if (type === 'symlink') state.link = Buffer.from(link)
+  state.xattrs = several<XattrEntry>(reader, () => ({ name: reader.text(), value: reader.kept() }))
   return state
 }

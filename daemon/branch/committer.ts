@@ -158,6 +158,8 @@ function commitThread(): WorkerLink {
   const held = new HeldDescriptors()
   return new WorkerLink(workerPath('commit'), {
     data: { held: held.shared },
+    // What a commit keeps is outside the heap; what it has in it is soon done with.
+    youngMb: 8,
     // Locks among them: nobody could commit into those bases until this process ends.
     onEnd: () => held.closeAll(close),
   })

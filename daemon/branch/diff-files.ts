@@ -13,7 +13,7 @@ import {
   specialFinding,
   stateOf,
 } from './diff-node.ts'
-import type { DiffSink } from './diff-sink.ts'
+import type { DiffReceiver } from './diff-sink.ts'
 
 /** A name below an open directory, and its path in the base. */
 export interface Named {
@@ -59,11 +59,11 @@ const NO_FINDINGS: readonly ChangeFinding[] = []
 /** Compares what is not a directory, and describes what the base holds. */
 export class DiffFiles {
   readonly #base: number
-  readonly #sink: DiffSink
+  readonly #sink: DiffReceiver
   readonly #marks: string
   readonly #promised: Promised
 
-  constructor(base: number, sink: DiffSink, marks: string, promised: Promised) {
+  constructor(base: number, sink: DiffReceiver, marks: string, promised: Promised) {
     this.#base = base
     this.#sink = sink
     this.#marks = marks

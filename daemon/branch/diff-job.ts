@@ -4,7 +4,7 @@ import { AT, close, O, openat2, openRoot } from '../kernel/paths.ts'
 import { statFd } from '../kernel/statx.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import type { Promised } from './diff-files.ts'
-import { DiffSink } from './diff-sink.ts'
+import { type DiffReceiver, DiffSink } from './diff-sink.ts'
 import { DiffWalk } from './diff-walk.ts'
 
 /** Everything a diff needs to know, as it is handed to the worker. */
@@ -20,7 +20,7 @@ export interface DiffJob {
 
 export type DiffMessage =
   | { kind: 'progress'; paths: number }
-  /** Encoded changes, one after the other, in canonical order. */
+  /** Encoded changes, one after the other, in canonical order; nobody writes to them any more. */
   | { kind: 'changes'; bytes: Uint8Array }
   | { kind: 'done'; totals: ChangesetTotals; digest: string }
   | { kind: 'failed'; error: { code: string; message: string; hint?: string; data?: unknown } }
@@ -39,25 +39,30 @@ export function failureOf(error: unknown): Extract<DiffMessage, { kind: 'failed'
 const CHUNK = 256 * 1024
 
 /** Runs the whole diff on the calling thread. Memory is one chunk, plus the encoded changes of one base. */
-export function runDiff(job: DiffJob, post: (message: DiffMessage) => void, promised?: Promised): void {
+export function runDiff(job: DiffJob, post: (message: DiffMessage) => void): void {
   const chunk = new Chunk(post)
   const sink = new DiffSink(
     job.bases.map((base) => base.path),
     (record) => chunk.add(record),
     (paths) => post({ kind: 'progress', paths }),
   )
-  for (const [index, base] of job.bases.entries()) {
-    walkBase(index, base, sink, promised)
-    sink.endBase()
-  }
+  walkBases(job, sink)
   chunk.flush()
   post({ kind: 'done', totals: sink.totals, digest: sink.digest() })
+}
+
+/** Tells the receiver of everything that the layers would change, base by base. */
+export function walkBases(job: DiffJob, receiver: DiffReceiver, promised?: Promised): void {
+  for (const [index, base] of job.bases.entries()) {
+    walkBase(index, base, receiver, promised)
+    receiver.endBase()
+  }
 }
 
 function walkBase(
   index: number,
   base: DiffJob['bases'][number],
-  sink: DiffSink,
+  receiver: DiffReceiver,
   promised: Promised | undefined,
 ): void {
   // A private copy of the base's mount without what is mounted below it: exactly what the overlay's lower layer is.
@@ -73,7 +78,7 @@ function walkBase(
       opened.push(fd)
       return fd
     })
-    new DiffWalk(index, sink, promised).run(uppers, root, base.forked)
+    new DiffWalk(index, receiver, promised).run(uppers, root, base.forked)
   } finally {
     for (const fd of opened.reverse()) close(fd)
   }
@@ -97,7 +102,8 @@ class Chunk {
 
   flush(): void {
     if (this.#size === 0) return
-    const bytes = new Uint8Array(this.#size)
+    // Shared between threads: what is passed on from one to the next is there once, however large it is.
+    const bytes = new Uint8Array(new SharedArrayBuffer(this.#size))
     let at = 0
     for (const record of this.#records) {
       bytes.set(record, at)

@@ -6,7 +6,7 @@ import { type Stat, statAt, statFd, tryStatAt } from '../kernel/statx.ts'
 import { errnoOf } from '../lib/errors.ts'
 import { type Below, closeAll, DiffFiles, type Promised } from './diff-files.ts'
 import { type Attributes, identityOf, kindOf, readAttributes, readBaseXattrs, stateOf } from './diff-node.ts'
-import type { DiffSink } from './diff-sink.ts'
+import type { DiffReceiver } from './diff-sink.ts'
 
 /** Deeper trees are refused, not walked: every level holds a descriptor per layer. */
 const MAX_DEPTH = 1000
@@ -40,13 +40,13 @@ const below = (path: Buffer, name: Buffer): Buffer =>
  */
 export class DiffWalk {
   readonly #base: number
-  readonly #sink: DiffSink
+  readonly #sink: DiffReceiver
   readonly #marks: string
   readonly #files: DiffFiles
 
   constructor(
     base: number,
-    sink: DiffSink,
+    sink: DiffReceiver,
     promised: Promised = () => undefined,
     marks = 'trusted.overlay.',
   ) {

@@ -3,8 +3,7 @@ import { type DiffJob, type DiffMessage, failureOf, runDiff } from './diff-job.t
 
 /** The diff reads every changed byte: it has a thread of its own, so that the daemon goes on answering. */
 function post(message: DiffMessage): void {
-  const transfer = message.kind === 'changes' ? [message.bytes.buffer as ArrayBuffer] : []
-  parentPort?.postMessage(message, transfer)
+  parentPort?.postMessage(message)
 }
 
 try {

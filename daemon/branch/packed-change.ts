@@ -5,7 +5,7 @@ import {
   canonicalChange,
   KINDS,
   Reader,
-  readChange,
+  readBehindPath,
   type Writer,
   writeCanonical,
   writeIdentity,
@@ -64,7 +64,8 @@ export class PackedChange implements Change {
 
   #decoded(): Change {
     if (last?.of === this) return last.change
-    const change = readChange(new Reader(this.#block.subarray(this.#at, this.#end)))
+    const reader = new Reader(this.#block, this.#pathEnd, this.#end)
+    const change = readBehindPath(reader, this.base, this.path)
     last = { of: this, change }
     return change
   }

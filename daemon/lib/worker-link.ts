@@ -1,4 +1,4 @@
-import type { Worker } from 'node:worker_threads'
+import type { ResourceLimits, Worker } from 'node:worker_threads'
 import { ERRORS, type ErrorCode } from '../contract/errors.ts'
 import { PuzzledError } from './errors.ts'
 import { startWorker } from './lean-heap.ts'
@@ -68,15 +68,23 @@ export class WorkerLink implements Link {
   readonly #path: string
   readonly #data: unknown
   readonly #onEnd: () => void
+  readonly #resourceLimits: ResourceLimits
   readonly #pending = new Map<number, Pending>()
   #worker: Worker | undefined
   #calls = 0
 
-  /** `data` is handed to every thread that is started; `onEnd` hears of every one that has ended. */
-  constructor(path: string, { data, onEnd }: { data?: unknown; onEnd?: () => void } = {}) {
+  /**
+   * `data` is handed to every thread that is started; `onEnd` hears of every one that has ended; `youngMb` is the most
+   * that new objects may take before they are looked through.
+   */
+  constructor(
+    path: string,
+    { data, onEnd, youngMb }: { data?: unknown; onEnd?: () => void; youngMb?: number } = {},
+  ) {
     this.#path = path
     this.#data = data
     this.#onEnd = onEnd ?? (() => undefined)
+    this.#resourceLimits = youngMb === undefined ? {} : { maxYoungGenerationSizeMb: youngMb }
   }
 
   call(
@@ -104,7 +112,10 @@ export class WorkerLink implements Link {
 
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
-    const worker = startWorker(this.#path, { workerData: this.#data })
+    const worker = startWorker(this.#path, {
+      workerData: this.#data,
+      resourceLimits: this.#resourceLimits,
+    })
     worker.on('message', (message: FromWorker) => this.#receive(message))
     worker.on('error', (cause) => this.#fail(gone('A worker thread failed', cause)))
     worker.on('exit', () => {

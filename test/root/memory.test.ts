@@ -13,12 +13,12 @@ import { CommitGround } from './commit-ground.ts'
 const FILES = 30_000
 const PER_FOLDER = 300
 /**
- * Of each thread. What both hold of a change is its record, outside the heap: with an object for each change, each step
+ * Of each thread. What both hold of a change is one record, outside the heap: with an object for each change, each step
  * of the plan and each line of the journal two thirds as many files did not fit into it.
  */
 const HEAP_MB = 48
-/** Of the whole process, which took 122 here: Node alone takes 50, and how soon it collects is its own affair. */
-const PEAK_MB = 220
+/** Of the whole process, which took 98 here: Node alone takes 50, and how soon it collects is its own affair. */
+const PEAK_MB = 150
 
 const child = fileURLToPath(new URL('memory-child.mjs', import.meta.url))
 const it = needs(root)

@@ -1,5 +1,5 @@
 // pure
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { decodePath, encodePath, type PathText } from '../../contract/bytes.ts'
 import type { DiskMeta } from '../../lib/disk.ts'
 
@@ -107,8 +107,7 @@ export const RECORD_KINDS = [
 /** Each line carries the check of the line before it: nothing can be lost, changed or moved unseen. */
 export const FIRST_CHECK = '0'.repeat(16)
 
-export const checkOf = (before: string, text: string): string =>
-  createHash('sha256').update(before).update(text).digest('hex').slice(0, 16)
+export const checkOf = (before: string, text: string): string => hash('sha256', before + text).slice(0, 16)
 
 export function encodeLine(before: string, record: JournalRecord): { line: string; check: string } {
   const text = JSON.stringify(record)
@@ -153,13 +152,14 @@ export interface SplitPath {
 }
 
 const SLASH = 0x2f
+const ROOT = Buffer.alloc(0)
 
 /** `a/b/c` → `a/b` and `c`. */
 export function splitPath(path: Uint8Array): SplitPath {
-  const bytes = Buffer.from(path.buffer, path.byteOffset, path.byteLength)
+  const bytes = path instanceof Buffer ? path : Buffer.from(path.buffer, path.byteOffset, path.byteLength)
   const at = bytes.lastIndexOf(SLASH)
   return at < 0
-    ? { parent: Buffer.alloc(0), name: bytes }
+    ? { parent: ROOT, name: bytes }
     : { parent: bytes.subarray(0, at), name: bytes.subarray(at + 1) }
 }
 
