@@ -4,9 +4,10 @@ import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
 import type { Changeset } from '../../daemon/contract/changeset.ts'
 import { roundsOf } from '../threats/counts.ts'
-import { root } from '../tier/needs.ts'
+import { needs, root } from '../tier/needs.ts'
 import type { TestBranch } from './branches.ts'
 import { CommitGround, describeTree, NO_HOOKS, sh, temporary } from './commit-ground.ts'
+import { missingFor } from './filesystems.ts'
 
 /**
  * Swaps a directory of the base for a symlink to a place outside, as fast as it can. It stands in for a process of the
@@ -31,7 +32,12 @@ while (!stop()) {
 parentPort.close()
 `
 
-const { rounds: ROUNDS } = roundsOf('PUZZLED_RACE_ROUNDS')
+/** How many exchanges, and how many branches are committed beside them. */
+const RACES = [
+  { kind: 'host', rounds: roundsOf('PUZZLED_RACE_ROUNDS').rounds, branches: 60 },
+  { kind: 'ext4', rounds: roundsOf('PUZZLED_RACE_IMAGE_ROUNDS').rounds, branches: 12 },
+  { kind: 'btrfs', rounds: roundsOf('PUZZLED_RACE_IMAGE_ROUNDS').rounds, branches: 12 },
+] as const
 
 async function swapping(
   path: string,
@@ -50,53 +56,59 @@ async function swapping(
   }
 }
 
-describe.skipIf(root)('a base directory that is swapped for a symlink during commits', () => {
-  const ground = new CommitGround()
+describe('a base directory that is swapped for a symlink during commits', () => {
+  describe.each(RACES)('on $kind', (race) => {
+    const it = needs(root, missingFor(race.kind))
+    const ground = new CommitGround(race.kind)
 
-  it('lets nothing land outside the base', { timeout: 600_000 }, async () => {
-    const outside = temporary('outside-')
-    writeFileSync(join(outside, 'victim'), 'untouched')
-    for (let n = 0; n < BRANCHES; n++) writeFileSync(join(outside, `old-${n}`), 'untouched')
-    const before = describeTree(outside)
-    const pending = await prepare(ground)
-    const race = await swapping(join(ground.base, 'dir'), outside)
-    const results = new Map<string, number>()
-    let attempts = 0
-    while (race.rounds() < ROUNDS || attempts < 2 * BRANCHES) {
-      attempts++
-      const next = pending.shift()
-      if (next === undefined) break
-      const outcome = await ground.committer.commit(next.branch.record, next.changeset, NO_HOOKS).then(
-        () => 'landed',
-        (error: { code?: string }) => error.code ?? String(error),
+    it('lets nothing land outside the base', { timeout: 600_000 }, async () => {
+      const outside = temporary('outside-')
+      writeFileSync(join(outside, 'victim'), 'untouched')
+      for (let n = 0; n < race.branches; n++) writeFileSync(join(outside, `old-${n}`), 'untouched')
+      const before = describeTree(outside)
+      const pending = await prepare(ground, race.branches)
+      const swaps = await swapping(join(ground.base, 'dir'), outside)
+      const results = new Map<string, number>()
+      let attempts = 0
+      while (swaps.rounds() < race.rounds || attempts < 2 * race.branches) {
+        attempts++
+        const next = pending.shift()
+        if (next === undefined) break
+        const outcome = await ground.committer.commit(next.branch.record, next.changeset, NO_HOOKS).then(
+          () => 'landed',
+          (error: { code?: string }) => error.code ?? String(error),
+        )
+        results.set(outcome, (results.get(outcome) ?? 0) + 1)
+        if (outcome !== 'landed') pending.push(next)
+      }
+      while (swaps.rounds() < race.rounds) await new Promise((resolve) => setTimeout(resolve, 10))
+      await swaps.stop()
+      const after = describeTree(outside)
+      rmSync(outside, { recursive: true })
+      console.log(
+        `${race.kind}: ${swaps.rounds()} swaps, ${attempts} commits: ${JSON.stringify(Object.fromEntries(results))}`,
       )
-      results.set(outcome, (results.get(outcome) ?? 0) + 1)
-      if (outcome !== 'landed') pending.push(next)
-    }
-    while (race.rounds() < ROUNDS) await new Promise((resolve) => setTimeout(resolve, 10))
-    await race.stop()
-    const after = describeTree(outside)
-    rmSync(outside, { recursive: true })
-    console.log(`${race.rounds()} swaps, ${attempts} commits: ${JSON.stringify(Object.fromEntries(results))}`)
-    expect(after).toEqual(before)
-    // How many commits meet the link is up to the scheduler; a refusal must be one that a met link explains:
-    // after INTENT that is a commit which can neither go on nor back through the link, and says so.
-    expect(results.get('landed') ?? 0).toBeGreaterThan(0)
-    for (const outcome of results.keys())
-      expect(['landed', 'conflict', 'changed-since-review', 'not-writable', 'stuck']).toContain(outcome)
-    for (const name of readdirSync(join(ground.base, 'dir')).filter((name) => name.startsWith('new-')))
-      expect(readFileSync(join(ground.base, 'dir', name), 'utf8')).toBe('new\n')
+      expect(after).toEqual(before)
+      // How many commits meet the link is up to the scheduler; a refusal must be one that a met link explains:
+      // after INTENT that is a commit which can neither go on nor back through the link, and says so.
+      expect(results.get('landed') ?? 0).toBeGreaterThan(0)
+      for (const outcome of results.keys())
+        expect(['landed', 'conflict', 'changed-since-review', 'not-writable', 'stuck']).toContain(outcome)
+      for (const name of readdirSync(join(ground.base, 'dir')).filter((name) => name.startsWith('new-')))
+        expect(readFileSync(join(ground.base, 'dir', name), 'utf8')).toBe('new\n')
+    })
   })
 })
 
-const BRANCHES = 60
-
 /** Branches that each change one file of the directory and add another, made while nobody swaps anything. */
-async function prepare(ground: CommitGround): Promise<{ branch: TestBranch; changeset: Changeset }[]> {
+async function prepare(
+  ground: CommitGround,
+  branches: number,
+): Promise<{ branch: TestBranch; changeset: Changeset }[]> {
   mkdirSync(join(ground.base, 'dir'))
-  for (let n = 0; n < BRANCHES; n++) writeFileSync(join(ground.base, 'dir', `old-${n}`), 'old')
+  for (let n = 0; n < branches; n++) writeFileSync(join(ground.base, 'dir', `old-${n}`), 'old')
   const pending = []
-  for (let n = 0; n < BRANCHES; n++) {
+  for (let n = 0; n < branches; n++) {
     const branch = await ground.fork()
     ground.work(branch, (view) => sh(`echo new > dir/new-${n}; echo changed > dir/old-${n}`, view))
     pending.push({ branch, changeset: await ground.diff(branch) })
@@ -107,7 +119,7 @@ async function prepare(ground: CommitGround): Promise<{ branch: TestBranch; chan
 describe.skipIf(root)('somebody who writes to the layers during the commit', () => {
   const ground = new CommitGround()
 
-  it('gets only approved bytes into the base, or a refusal', async () => {
+  it('gets only approved bytes into the base, or a refusal', { timeout: 600_000 }, async () => {
     const seen = { landed: 0, refused: 0 }
     for (let n = 0; n < 60; n++) {
       const branch = await ground.fork()
@@ -142,7 +154,7 @@ describe.skipIf(root)('somebody who writes to the layers during the commit', () 
 describe.skipIf(root)('a commit whose thread dies in the middle', () => {
   const ground = new CommitGround()
 
-  it('keeps nobody else out of the base', async () => {
+  it('keeps nobody else out of the base', { timeout: 600_000 }, async () => {
     const [first, second] = [await ground.fork(), await ground.fork()]
     ground.work(first, (view) => sh('echo first > first', view))
     ground.work(second, (view) => sh('echo second > second', view))
