@@ -132,9 +132,14 @@ function chmodWorld(room: string): void {
 export const DEVELOPER = { uid: 1000, gid: 1000, groups: [1000], name: 'dev' }
 
 /** A script in a branch of its own; what it changed is held. */
-export const runScript = (engine: Engine, base: string, script: string) =>
+export const runScript = (
+  engine: Engine,
+  base: string,
+  script: string,
+  budgets: Readonly<Record<string, number>> = {},
+) =>
   engine.run({
     ...{ bases: [base], cwd: base, name: null, profile: 'offline', environment: {}, setEnvironment: {} },
-    ...{ requester: DEVELOPER, command: ['sh', '-c', script], afterwards: 'hold', budgets: {} },
+    ...{ requester: DEVELOPER, command: ['sh', '-c', script], afterwards: 'hold', budgets },
     stdio: { kind: 'pipes' },
   } as Parameters<Engine['run']>[0])

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Missing, program } from '../tier/needs.ts'
+import { type Missing, program, root } from '../tier/needs.ts'
 
 /** Filesystems that a base can be on. `host` is whatever the temporary folder is on. */
 export const FILESYSTEMS = ['host', 'tmpfs', 'ext4', 'xfs', 'btrfs'] as const
@@ -50,4 +50,17 @@ function run(command: string, args: readonly string[]): void {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` },
   })
+}
+
+/** Found by mounting one: many kernels are built without XFS quota. */
+export function projectQuotaMissing(): Missing {
+  if (root !== undefined) return root
+  const tool = program('mkfs.xfs')
+  if (tool !== undefined) return tool
+  try {
+    makePlace('xfs', 'prjquota').remove()
+    return undefined
+  } catch {
+    return 'needs a kernel with XFS project quota'
+  }
 }

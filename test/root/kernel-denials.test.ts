@@ -13,8 +13,11 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect } from 'vitest'
-import type { DenialRow } from '../../daemon/contract/denial.ts'
+import { denialsText } from '../../ctl/render/denials.ts'
+import { plain } from '../../ctl/render/paint.ts'
+import { DENIALS_PATH, type DenialLayer, type DenialRow } from '../../daemon/contract/denial.ts'
 import type { Engine } from '../../daemon/contract/engine.ts'
+import type { PuzzledEvent } from '../../daemon/contract/events.ts'
 import { openEngine } from '../../daemon/embedded.ts'
 import { AuditStream, auditEnabled } from '../../daemon/kernel/audit-stream.ts'
 import { syscall } from '../../daemon/kernel/ffi.ts'
@@ -102,6 +105,28 @@ async function denialsOf(
   return [denials, said]
 }
 
+/** The first denial of that layer: as an event, as `show` prints it, and as the agent finds it while it runs. */
+async function toldEverywhere(
+  engine: Engine,
+  base: string,
+  layer: DenialLayer,
+  act: string,
+): Promise<{ event: PuzzledEvent | undefined; row: DenialRow | undefined; shown: string }> {
+  const stop = new AbortController()
+  const events: PuzzledEvent[] = []
+  const following = (async () => {
+    for await (const event of engine.events({ branch: null }, stop.signal)) events.push(event)
+  })()
+  const wait = `until grep -q '"layer":"${layer}"' ${DENIALS_PATH}; do sleep 0.1; done; cat ${DENIALS_PATH}`
+  const [denials, said] = await denialsOf(engine, base, `${act}; ${wait}`)
+  stop.abort()
+  await following
+  const row = denials.find((one) => one.layer === layer)
+  expect(said).toContain(JSON.stringify(row))
+  const event = events.find((one) => one.kind === 'denial' && one.layer === layer)
+  return { event, row, shown: denialsText(denials, plain) }
+}
+
 describe('what the kernel refused', () => {
   check('by seccomp is told to the branch that tried it, and to no other', async () => {
     await withEngine(async (engine, base) => {
@@ -150,14 +175,22 @@ describe('what the kernel refused', () => {
     })
   })
 
-  checkLandlock('by Landlock is told as well', async () => {
+  check('by seccomp is an event, what people are shown, and what the agent reads', async () => {
     await withEngine(async (engine, base) => {
-      const [denials] = await denialsOf(
-        engine,
-        base('epsilon'),
-        'mkfifo /proc/self/x; cat /proc/kallsyms; : > /dev/x',
-      )
-      expect(denials.map(({ layer }) => layer)).toContain('landlock')
+      const { event, row, shown } = await toldEverywhere(engine, base('zeta'), 'seccomp', './zeta -U true')
+      expect(row).toMatchObject({ layer: 'seccomp', subject: 'unshare by zeta', rule: 'seccomp.unshare' })
+      expect(event).toEqual({ kind: 'denial', branch: event?.branch, ...row })
+      expect(shown).toContain(`blocked  seccomp seccomp.unshare: unshare by zeta: ${row?.message}`)
+    })
+  })
+
+  checkLandlock('by Landlock is told as well, with the grant that would help', async () => {
+    await withEngine(async (engine, base) => {
+      const act = 'mkfifo /proc/self/x; cat /proc/kallsyms; : > /dev/x'
+      const { event, row, shown } = await toldEverywhere(engine, base('epsilon'), 'landlock', act)
+      expect(row).toMatchObject({ rule: expect.stringMatching(/^landlock\.fs\./), help: expect.anything() })
+      expect(event).toEqual({ kind: 'denial', branch: event?.branch, ...row })
+      expect(shown).toContain(`blocked  landlock ${row?.rule}: ${row?.subject}`)
     })
   })
 })

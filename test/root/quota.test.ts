@@ -1,23 +1,10 @@
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { type Missing, needs, program, root } from '../tier/needs.ts'
+import { needs } from '../tier/needs.ts'
 import { TestStore } from './branches.ts'
-import { makePlace, type Place } from './filesystems.ts'
+import { makePlace, type Place, projectQuotaMissing } from './filesystems.ts'
 import { plainProfile } from './records.ts'
-
-/** Found by mounting one: many kernels are built without XFS quota. */
-function projectQuotaMissing(): Missing {
-  if (root !== undefined) return root
-  const tool = program('mkfs.xfs')
-  if (tool !== undefined) return tool
-  try {
-    makePlace('xfs', 'prjquota').remove()
-    return undefined
-  } catch {
-    return 'needs a kernel with XFS project quota'
-  }
-}
 
 const it = needs(projectQuotaMissing())
 
