@@ -1,14 +1,9 @@
 import { existsSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine, EngineReader } from '../daemon/contract/engine.ts'
-import { PuzzledError } from '../daemon/lib/errors.ts'
 import type { BusEngine } from './bus-engine.ts'
 import { tellProgress } from './progress.ts'
 import { requester } from './requester.ts'
-
-/** Other commands on the same store are soon done; only one that holds an agent is not. */
-const PATIENCE_MS = 5000
-const AGAIN_MS = 50
+import { inTurn, isLocked, PATIENCE_MS } from './turn.ts'
 
 /**
  * The daemon when one answers on the bus, otherwise the same engine in this process. A store that was named on the
@@ -18,17 +13,8 @@ export async function connectEngine(stateDir: string | null, patience = PATIENCE
   const daemon = stateDir === null ? await connectDaemon() : null
   if (daemon !== null) return daemon
   const { openEmbedded } = await import('../daemon/embedded.ts')
-  const until = performance.now() + patience
-  for (;;)
-    try {
-      return await openEmbedded({ stateDir, requester: requester(), tell: tellProgress })
-    } catch (error) {
-      if (!isLocked(error) || performance.now() >= until) throw error
-      await sleep(AGAIN_MS)
-    }
+  return inTurn(() => openEmbedded({ stateDir, requester: requester(), tell: tellProgress }), patience)
 }
-
-const isLocked = (error: unknown): boolean => error instanceof PuzzledError && error.code === 'state-locked'
 
 /** For verbs that only look: they also work while another process uses the store. */
 export async function connectReader(stateDir: string | null): Promise<EngineReader> {

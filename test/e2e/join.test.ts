@@ -222,8 +222,8 @@ describe('without a daemon', () => {
       expect((await here.puzzlectl('diff', id)).out).toContain('+kept')
       expect((await here.puzzlectl('show', id)).status).toBe(0)
       // Whatever changes something still has to wait.
-      for (const verb of ['discard', 'commit', 'signal'])
-        expect([(await here.puzzlectl(verb, id)).status, verb]).toEqual([75, verb])
+      const waiting = ['discard', 'commit', 'signal'].map((verb) => here.puzzlectl(verb, id))
+      expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([75, 75, 75])
       expect(JSON.parse((await here.puzzlectl('show', id, '--json')).out)).toMatchObject({ state: 'running' })
     } finally {
       busy.kill()
