@@ -3,33 +3,59 @@ import type { ProofReport } from '../../daemon/prove-host.ts'
 import { columnsText } from './columns.ts'
 import type { Paint } from './paint.ts'
 import { visibleLine } from './visible.ts'
-import { foldText } from './width.ts'
+import { cellWidth, foldText } from './width.ts'
 
 /** One row per attack with the layers each of which stops it alone; then what nobody can say about this machine. */
 export function proofText(report: ProofReport, paint: Paint, width?: number): string {
   const { host, attacks, checks, product, time, profile } = report
   const head = `puzzled ${visibleLine(product)} on Linux ${visibleLine(host.kernel)} (${host.architecture}), ${visibleLine(time)}\n`
-  const acts = attacks.map(({ words, result, stoppedBy, outcome }) => [
-    words,
-    outcomeText(outcome),
-    result,
-    stoppedBy.join(' '),
-  ])
-  const decisions = checks.map(({ words, outcome, stoppedBy, detail }) => [
-    words,
-    outcomeText(outcome),
-    visibleLine(stoppedBy),
-    visibleLine(detail),
-  ])
+  const acts = attacks.map(({ words, result, stoppedBy, outcome }): Row => {
+    const layers = stoppedBy.join(' ')
+    return {
+      cells: [words, outcomeText(outcome), result, layers],
+      below: `${result}: ${layers || 'nothing'}`,
+    }
+  })
+  const decisions = checks.map(({ words, outcome, stoppedBy, detail }): Row => {
+    const [by, about] = [visibleLine(stoppedBy), visibleLine(detail)]
+    const below = by === '' || about === '' ? by + about : `${by} (${about})`
+    return { cells: [words, outcomeText(outcome), by, about], below }
+  })
   return [
     head,
     `\n${paint.bold(`What holds the agent (profile ${visibleLine(profile)})`)}\n`,
-    columnsText(['ATTACK', '', 'ANSWER', 'STOPPED BY EACH OF'], acts, paint, width, 'fold'),
+    tableText(['ATTACK', '', 'ANSWER', 'STOPPED BY EACH OF'], acts, paint, width),
     `\n${paint.bold('What decides about its work (profile standard)')}\n`,
-    columnsText(['ATTACK', '', 'STOPPED BY', ''], decisions, paint, width, 'fold'),
+    tableText(['ATTACK', '', 'STOPPED BY', ''], decisions, paint, width),
     foldText(unverifiedText(report, paint), width, 4),
     summary(report, paint),
   ].join('')
+}
+
+interface Row {
+  readonly cells: readonly [words: string, outcome: string, ...rest: string[]]
+  /** What stands below the attack where there is no room beside it. */
+  readonly below: string
+}
+
+/** A table; on a screen that is too narrow for one, each attack with what became of it below. */
+function tableText(
+  header: readonly [string, string, ...string[]],
+  rows: readonly Row[],
+  paint: Paint,
+  width = Number.POSITIVE_INFINITY,
+): string {
+  const lines = rows.map(({ cells }) => cells)
+  const table = columnsText(header, lines, paint)
+  if (table.split('\n').every((line) => cellWidth(line) <= width)) return table
+  const outcomes = Math.max(...rows.map(({ cells }) => cells[1].length))
+  const indent = ' '.repeat(outcomes + 2)
+  return rows
+    .map(({ cells: [words, outcome], below }) => {
+      const first = foldText(`${outcome.padEnd(outcomes)}  ${words}`, width, indent.length)
+      return `${first}\n${below === '' ? '' : `${foldText(`${indent}${paint.dim(below)}`, width, indent.length)}\n`}`
+    })
+    .join('')
 }
 
 const outcomeText = (outcome: ProofReport['attacks'][number]['outcome']): string =>
