@@ -26,7 +26,7 @@ def udp(family, target, port):
     s.sendto(M, (target, port))
 def tcp(family, target, port, protocol=0):
     s = socket.socket(family, socket.SOCK_STREAM, protocol)
-    s.settimeout(2)
+    s.settimeout(20)
     s.connect((target, port))
     s.sendall(M)
 def raw(family, target, protocol, payload=M):

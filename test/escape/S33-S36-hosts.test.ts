@@ -47,8 +47,7 @@ import sys, json, socket, threading
 out = {}
 def one(n, data):
     try:
-        s = socket.create_connection(('127.0.0.1', 3128), 5)
-        s.settimeout(5)
+        s = socket.create_connection(('127.0.0.1', 3128), 12)
         s.sendall(bytes.fromhex(data))
         out[n] = s.recv(65536).decode('latin1')[9:12]
     except OSError as e: out[n] = ''
@@ -177,12 +176,17 @@ describe('S34 names', () => {
         },
       },
     )
+    const refused = ['169.254.169.254', '127.0.0.1:80', '10.0.0.1']
+    const capture = await watch({ places: [...refused, rig.outside.address] })
     const curl = async (url: string) =>
       (await rig.run(['curl', '-s', '-o', '/dev/null', '-w', '%{http_code}', url])).out
     for (let time = 0; time < 3; time++) expect(await curl('http://rebind.example.com/')).toBe('200')
     expect(turn).toBe(1)
     expect(await curl('http://meta.example.org/')).toBe('403')
     expect(await curl('http://private.example.org/')).toBe('403')
+    const seen = await capture.seen()
+    expect(refused.map((place) => seen[place])).toEqual([0, 0, 0])
+    expect(seen[rig.outside.address]).toBeGreaterThan(0)
   })
 
   it('that have only IPv6 work', async () => {
@@ -195,7 +199,11 @@ describe('S34 names', () => {
         lookup: async () => ({ addresses: addresses('::1'), ttlSeconds: 60 }),
       },
     )
+    const capture = await watch({ places: [`::1:${port}`] })
+    expect((await rig.run(['curl', '-sS', `http://seven.example.com:${port}/`])).out).not.toBe('six')
+    expect(await capture.seen()).toEqual({ [`::1:${port}`]: 0 })
     expect((await rig.run(['curl', '-sS', `http://six.example.com:${port}/`])).out).toBe('six')
+    expect((await capture.seen())[`::1:${port}`]).toBeGreaterThan(0)
     server.closeAllConnections()
     await new Promise((done) => server.close(done))
   })
@@ -272,7 +280,7 @@ describe('S36 connections that say one host and mean another', () => {
   /** CONNECT to one host, SNI of another, Host of a third; prints the status of the request. */
   const probe = (connect: string, sni: string, host: string, port = 443): string => `
 import socket, ssl
-s = socket.create_connection(('127.0.0.1', 3128), 5)
+s = socket.create_connection(('127.0.0.1', 3128), 60)
 s.sendall(b'CONNECT ${connect}:${port} HTTP/1.1\\r\\nHost: ${connect}:${port}\\r\\n\\r\\n')
 first = s.recv(4096).decode()[9:12]
 if first != '200': print('connect', first); raise SystemExit

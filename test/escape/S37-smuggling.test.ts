@@ -92,7 +92,7 @@ def one(n, data):
     got = b''
     try:
         s = socket.create_connection(('127.0.0.1', 3128), 5)
-        s.settimeout(1.5)
+        s.settimeout(5)
         s.sendall(data)
         while True:
             part = s.recv(65536)

@@ -43,7 +43,7 @@ async function watch(rig: Rig, texts: readonly string[] = []) {
 }
 
 const curl = async (rig: Rig, ...args: string[]): Promise<string> =>
-  (await rig.run(['curl', '-sS', '--max-time', '20', '-w', '|%{http_code}', ...args])).out
+  (await rig.run(['curl', '-sS', '--max-time', '60', '-w', '|%{http_code}', ...args])).out
 
 const credential = () => ({
   placeholder: PLACEHOLDER,
@@ -226,7 +226,10 @@ describe('S40 credentials', () => {
       for (const part of text.match(/.{1,7}/gs) ?? []) response.write(part)
       response.end()
     }
+    const { seen } = await watch(rig, [SECRET])
     const out = await curl(rig, '-i', ...bearer, `https://api.example.com/echo?key=${PLACEHOLDER}`)
+    const frames = await seen()
+    expect([frames[SECRET], (frames[rig.outside.address] ?? 0) > 0]).toEqual([0, true])
     expect(arrived).toEqual([`Bearer ${SECRET}`, `/echo?key=${SECRET}`])
     expect(out).toContain(`you sent Bearer ${PLACEHOLDER}`)
     for (const form of [SECRET, Buffer.from(SECRET).toString('base64').replace(/=+$/, '')])
@@ -264,12 +267,15 @@ describe('S40 credentials', () => {
       response.writeHead(200, { 'content-encoding': 'gzip' })
       response.end(Buffer.from('1f8b', 'hex'))
     }
+    const { left } = await watch(rig)
     expect(await curl(rig, '-X', 'TRACE', ...bearer, 'https://api.example.com/')).toMatch(
       /"rule":"trace".*\|405$/s,
     )
+    expect(await left()).toBe(0)
     expect(await curl(rig, ...bearer, 'https://api.example.com/')).toMatch(
       /"rule":"answer-unsearchable".*\|502$/s,
     )
+    expect(await left()).toBeGreaterThan(0)
   })
 })
 
@@ -312,10 +318,10 @@ import socket, time
 held = []
 for n in range(200):
     try:
-        s = socket.create_connection(('127.0.0.1', 3128), 2); s.sendall(b'GET http://api.example.com/ HTTP/1.1\\r\\nX: '); held.append(s)
+        s = socket.create_connection(('127.0.0.1', 3128), 30); s.sendall(b'GET http://api.example.com/ HTTP/1.1\\r\\nX: '); held.append(s)
     except OSError: pass
 print('flooded', flush=True)
-end = time.time() + 6
+end = time.time() + 90
 alive = list(held)
 while time.time() < end and alive:
     for s in list(alive):
@@ -324,9 +330,11 @@ while time.time() < end and alive:
     time.sleep(0.2)
 print('alive', len(alive))
 `
+    const [held, passed] = [await watch(loud), await watch(quiet)]
     const flooding = loud.run(['python3', '-c', flood])
     for (let n = 0; n < 20; n++) expect(await curl(quiet, 'http://api.example.com/')).toContain('|200')
     expect((await flooding).out).toContain('alive 0')
+    expect([await held.left(), (await passed.left()) > 0]).toEqual([0, true])
     expect(await curl(loud, 'http://api.example.com/')).toContain('|200')
     expect(loud.events).toContainEqual(expect.objectContaining({ rule: 'too-many-connections' }))
   })

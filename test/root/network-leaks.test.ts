@@ -1,7 +1,6 @@
 import { closeSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, expect } from 'vitest'
 import { armFailpoint } from '../../daemon/lib/failpoint.ts'
 import { openNetwork } from '../../daemon/network/gate-network.ts'
@@ -27,6 +26,16 @@ const held = (): string[] =>
       }
     })
     .filter((target) => /^socket|^net|queue|netlink/.test(target))
+
+/** What this process holds and did not hold then. */
+function moreThan(before: readonly string[]): string[] {
+  const left = [...before]
+  return held().filter((target) => {
+    const at = left.indexOf(target)
+    if (at >= 0) left.splice(at, 1)
+    return at < 0
+  })
+}
 
 async function open(more: Parameters<typeof network>[1] = {}): Promise<unknown> {
   const { fd } = prepareNetns()
@@ -64,7 +73,6 @@ it.each([
 ] as const)('%s leaves no descriptor and no queue in use', async (_name, more, name) => {
   // What the first network makes and keeps for all.
   expect(await open()).toBeUndefined()
-  await setTimeout(50)
   const before = held()
   for (let n = 0; n < 3; n++) {
     const disarm =
@@ -76,7 +84,7 @@ it.each([
     expect(await open(more)).toBeInstanceOf(Error)
     disarm?.()
   }
-  await setTimeout(50)
-  expect(held().sort()).toEqual(before.sort())
+  // What was closed goes when the loop comes to it.
+  await expect.poll(() => moreThan(before), { timeout: 60_000 }).toEqual([])
   expect(await open()).toBeUndefined()
 })

@@ -85,8 +85,7 @@ describe('the namespace of an agent', () => {
       })
     expect(await done(attempt("socket.create_connection(('8.8.8.8', 80))"))).toBe('ok')
     expect(await done(attempt("socket.create_connection(('2606:4700::1', 80))"))).toBe('ok')
-    await new Promise((wait) => setTimeout(wait, 100))
-    expect(seen).toEqual(['::ffff:8.8.8.8 80', '2606:4700::1 80'])
+    await expect.poll(() => seen, { timeout: 60_000 }).toEqual(['::ffff:8.8.8.8 80', '2606:4700::1 80'])
   })
 
   it('answers the rest at once and counts it per reason', () => {

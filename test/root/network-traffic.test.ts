@@ -171,7 +171,7 @@ print(r.readline().decode().strip())`
 describe('WebSockets', () => {
   const CLIENT = `
 import socket, ssl
-s = ssl.create_default_context().wrap_socket(socket.create_connection(('HOST', 443), 5), server_hostname='HOST')
+s = ssl.create_default_context().wrap_socket(socket.create_connection(('HOST', 443), 60), server_hostname='HOST')
 s.sendall(b'GET /ws HTTP/1.1\\r\\nHost: HOST\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\nSec-WebSocket-Version: 13\\r\\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\r\\n\\r\\n')
 head = s.recv(4096).decode()
 print(head.split('\\r\\n')[0])
@@ -233,7 +233,7 @@ describe('exposed ports', () => {
     })
     expect(free, 'port 5432 of this host is free').toBe(true)
     const code = (port: number) =>
-      `import socket\ntry: print(socket.create_connection(('localhost', ${port}), 3).recv(20).decode())\nexcept OSError as e: print('refused')`
+      `import socket\ntry: print(socket.create_connection(('localhost', ${port}), 60).recv(20).decode())\nexcept OSError as e: print('refused')`
     expect((await rig.run(['python3', '-c', code(5432)])).out).toBe('database\n')
     expect((await rig.run(['python3', '-c', code(5433)])).out).toBe('refused\n')
     await new Promise((done) => server.close(done))

@@ -1,13 +1,14 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { createServer as createTls } from 'node:https'
 import { createServer, type Server, type Socket } from 'node:net'
-import { setTimeout } from 'node:timers/promises'
+import { join } from 'node:path'
 import { createServer as createSecure } from 'node:tls'
 import { afterEach, describe, expect } from 'vitest'
 import { pem, signedCertificate, unsignedCertificate } from '../../daemon/network/certificate.ts'
 import type { Hostname } from '../../daemon/network/hostname.ts'
 import { hostOf, network, rule } from '../fixtures/network-rules.ts'
 import { needs, program, root } from '../tier/needs.ts'
+import { LongestTurn } from './longest-turn.ts'
 import { Rig } from './network-rig.ts'
 
 const it = needs(root, program('curl'), program('python3'))
@@ -20,7 +21,7 @@ const PROFILE = network(
     ports: [RAW, TLS],
   },
 )
-const LIMITS = { responseMs: 1_000, responseIdleMs: 1_000, connectMs: 1_000 }
+const LIMITS = { responseMs: 3_000, responseIdleMs: 3_000, connectMs: 3_000 }
 
 const rigs: Rig[] = []
 const servers: Server[] = []
@@ -179,32 +180,33 @@ describe('another end that', () => {
 })
 
 describe('other branches', () => {
+  /** Asks when the file is there, and makes the other one when it is done. */
   const ASK = `
-import http.client, time
-times = []
+import http.client, os, sys, time
+while not os.path.exists(sys.argv[1]): time.sleep(0.02)
 for n in range(60):
-    start = time.monotonic()
-    c = http.client.HTTPConnection('127.0.0.1', 3128, timeout=20)
+    c = http.client.HTTPConnection('127.0.0.1', 3128, timeout=60)
     c.request('GET', 'http://b.example.com/'); assert c.getresponse().read().startswith(b'hello'); c.close()
-    times.append(time.monotonic() - start); time.sleep(0.01)
-times.sort(); print(times[58] * 1000)`
+open(sys.argv[2], 'w').close()
+print('60')`
   const WAIT = `
-import socket, time
+import os, socket, sys, time
 held = []
 for n in range(400):
     s = socket.create_connection(('127.0.0.1', 3128)); s.sendall(b'GET http://a.example.com:${RAW}/%d HTTP/1.1\\r\\nHost: a.example.com:${RAW}\\r\\n\\r\\n' % n); held.append(s)
-print(len(held), flush=True); time.sleep(4)`
+open(sys.argv[1], 'w').close()
+while not os.path.exists(sys.argv[2]): time.sleep(0.02)
+print(len(held))`
 
   it('do not notice one whose four hundred requests wait for an end that is dead', async () => {
-    const [loud, quiet] = [await open({ limits: { responseMs: 60_000 } }), await open()]
+    const [loud, quiet] = [await open({ limits: { responseMs: 300_000 } }), await open()]
     await raw(loud, () => undefined)
-    const p99 = async (): Promise<number> => Number((await quiet.run(['python3', '-c', ASK])).out)
-    const alone = await p99()
-    const waiting = loud.run(['python3', '-c', WAIT])
-    await setTimeout(1_000)
-    const beside = await p99()
+    const files = ['held', 'answered'].map((name) => join(loud.directory, name))
+    const waiting = loud.run(['python3', '-c', WAIT, ...files])
+    const turns = new LongestTurn()
+    expect(await quiet.run(['python3', '-c', ASK, ...files])).toMatchObject({ out: '60\n', err: '' })
     expect((await waiting).out.trim()).toBe('400')
-    console.log(`p99 ${alone.toFixed(0)} ms alone, ${beside.toFixed(0)} ms beside four hundred that wait`)
-    expect(beside).toBeLessThan(Math.max(40 * alone, 500))
+    // Of the processor: what no other work on this machine can lengthen.
+    expect(turns.end()).toBeLessThan(400)
   })
 })

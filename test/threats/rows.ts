@@ -163,9 +163,14 @@ export const NETWORK: readonly ThreatRow[] = [
   row(
     'S41',
     'too much of everything',
-    [`${REQUESTS} › S41 too much of everything`],
-    'others keep their answers; a capture on the host sees what passes',
-    'ceilings',
+    [
+      `${REQUESTS} › S41 too much of everything`,
+      'test/escape/S41-floods.test.ts › S41 a flood',
+      'test/escape/S41-bombs.test.ts › S41 what is small on the way and large when it is unpacked',
+      'test/escape/S41-bombs.test.ts › S41 tunnels that are held open',
+    ],
+    'others keep their answers; a capture on the host sees what passes; a branch with room has all of its tunnels',
+    'ceilings; nothing of the network is unpacked',
   ),
 ]
 
