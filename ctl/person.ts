@@ -29,9 +29,21 @@ const numberOf = (text: string | undefined): number | null =>
 
 /** What is kept in root's home cannot be read by others, and what they keep is in theirs. */
 function homeOf(uid: number): string {
-  for (const line of readFileSync('/etc/passwd', 'utf8').split('\n')) {
-    const [, , id, , , home] = line.split(':')
-    if (Number(id) === uid && home?.startsWith('/') === true) return home
-  }
-  return '/'
+  const home = accounts().find((account) => account.uid === uid && account.home.startsWith('/'))?.home
+  return home ?? '/'
 }
+
+/** Of this machine's own users; the first name of a number counts. */
+export const userNames = (): ReadonlyMap<number, string> =>
+  new Map(
+    accounts()
+      .reverse()
+      .map(({ uid, name }) => [uid, name]),
+  )
+
+const accounts = (): { name: string; uid: number; home: string }[] =>
+  readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+    .filter((fields) => fields.length >= 6)
+    .map(([name = '', , id, , , home = '']) => ({ name, uid: Number(id), home }))

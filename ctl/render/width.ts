@@ -6,7 +6,8 @@
  */
 export function foldText(text: string, width: number | undefined, hang: number): string {
   if (width === undefined) return text
-  const indent = Math.min(hang, Math.floor(width / 2))
+  // What goes on below needs room for some words, or half of a screen that has not even that.
+  const indent = Math.min(hang, Math.max(Math.floor(width / 2), width - 24))
   return text
     .split('\n')
     .map((line) => (cellWidth(line) <= width ? line : foldLine(line, width, indent)))

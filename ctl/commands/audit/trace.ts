@@ -1,14 +1,19 @@
+import type { AuditRecord } from '../../../daemon/audit/record.ts'
 import { jsonText } from '../../json.ts'
-import { visibleLine } from '../../render/visible.ts'
+import { userNames } from '../../person.ts'
+import { traceTable } from '../../render/trace.ts'
 import type { VerbRun } from '../../verb.ts'
 
 export const run: VerbRun = async (context, [branch = '']) => {
   const { openAudit } = await import('../../../daemon/inspect-audit.ts')
   const audit = await openAudit(context.stateDir)
+  const records: AuditRecord[] = []
   for await (const record of audit.trace(branch)) {
-    const { seq, time, kind, facts } = record
-    const line = `${seq} ${context.paint.dim(time)} ${context.paint.bold(kind)} ${visibleLine(JSON.stringify(facts))}\n`
-    await context.print(context.json ? jsonText(record) : line)
+    if (context.json) await context.print(jsonText(record))
+    else records.push(record)
   }
+  if (context.json) return 0
+  const names = userNames()
+  await context.print(traceTable(records, (uid) => names.get(uid), context.paint, process.stdout.columns))
   return 0
 }
