@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import type { AuditRecord } from '../../daemon/audit/record.ts'
 import { plain } from './paint.ts'
-import { traceTable } from './trace.ts'
+import { type TracedRecord, traceTable } from './trace.ts'
 import { cellWidth } from './width.ts'
 
 const DIGEST = '8c6771bd2b859e350a7562511c0863e265eb446fcc3ed97250ab9ef58f933f1a'
 let seq = 0
-const record = (kind: string, facts: AuditRecord['facts']): AuditRecord => ({
+const record = (kind: string, facts: TracedRecord['facts']): TracedRecord => ({
   ...{
     seq: seq++,
     prev: '0'.repeat(64),
@@ -34,7 +33,7 @@ const RECORDS = [
   record('reverted', { by: 'c2', first: true }),
 ]
 const nameOf = (uid: number): string | undefined => (uid === 0 ? 'root' : undefined)
-const shown = (records: readonly AuditRecord[], width?: number): string[] =>
+const shown = (records: readonly TracedRecord[], width?: number): string[] =>
   traceTable(records, nameOf, plain, width).trimEnd().split('\n')
 
 describe('what is on record about a branch', () => {

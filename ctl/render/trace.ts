@@ -1,8 +1,15 @@
 // pure
-import type { AuditRecord } from '../../daemon/audit/record.ts'
 import { columnsText } from './columns.ts'
 import type { Paint } from './paint.ts'
 import { visibleLine } from './visible.ts'
+
+/** What is shown of a record of the audit log. */
+export interface TracedRecord {
+  readonly seq: number
+  readonly time: string
+  readonly kind: string
+  readonly facts: Readonly<Record<string, unknown>>
+}
 
 const HEADER = ['RECORD', 'TIME', 'WHAT', 'WHO', 'DETAILS']
 /** Of a list, so that a commit of thousands of files stays a line. */
@@ -11,7 +18,7 @@ const HASH = /^[0-9a-f]{40,64}$/
 
 /** What is on record about one branch, one line per record; `nameOf` knows the users of this machine. */
 export function traceTable(
-  records: readonly AuditRecord[],
+  records: readonly TracedRecord[],
   nameOf: (uid: number) => string | undefined,
   paint: Paint,
   width?: number,
@@ -28,12 +35,12 @@ export function traceTable(
 
 const secondsOf = (time: string): string => visibleLine(time).replace(/\.\d+Z$/, 'Z')
 
-function whoOf(facts: AuditRecord['facts'], nameOf: (uid: number) => string | undefined): string {
+function whoOf(facts: TracedRecord['facts'], nameOf: (uid: number) => string | undefined): string {
   const uid = [facts.by, facts.requester].find((one) => typeof one === 'number')
   return uid === undefined ? '-' : visibleLine(nameOf(uid) ?? `uid ${uid}`)
 }
 
-function detailsOf({ kind, facts }: AuditRecord): string {
+function detailsOf({ kind, facts }: TracedRecord): string {
   if (kind === 'exit') return exitText(facts)
   return Object.entries(facts)
     .filter(([key, value]) => !isSaid(key, value))
@@ -50,7 +57,7 @@ const isSaid = (key: string, value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0)
 
 /** How it ended; what it used is in the record. */
-function exitText({ code, signal, cause, own }: AuditRecord['facts']): string {
+function exitText({ code, signal, cause, own }: TracedRecord['facts']): string {
   const how = typeof signal === 'string' ? `signal ${signal}` : `status ${String(code)}`
   const why = cause === 'exited' || cause === 'signal' ? '' : `, ${String(cause)}`
   return `${how}${why}${own === false ? ', a further command' : ''}`

@@ -2,13 +2,15 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BusEngine } from '../../../ctl/bus-engine.ts'
 import type { Engine } from '../../../daemon/contract/engine.ts'
-import { type PrivateBus, privateBus } from '../../e2e/private-bus.ts'
+import { type PrivateBus, privateBus, WHO } from '../../e2e/private-bus.ts'
 import type { Notes } from '../harness.ts'
 import { quantile } from '../statistics.ts'
 import { proportionalBytes } from './agents.ts'
 
 const LISTS = 20
 const EVENTS = 20
+/** Of the whole command, as a person sees it. */
+const SEEN = 10
 const MEGA = 1e6
 
 /** A daemon on a bus of its own with more and more branches whose agents run: its memory, its list, its events. */
@@ -48,6 +50,13 @@ async function look(engine: Engine, bus: PrivateBus, ids: readonly string[], not
     lists.push(performance.now() - began)
     if (length !== ids.length) throw new Error(`${length} of ${ids.length} branches are listed`)
   }
+  const seen: number[] = []
+  for (let round = 0; round < SEEN; round++) {
+    const began = performance.now()
+    const { status } = await bus.puzzlectl(WHO.root, 'ls')
+    if (status !== 0) throw new Error(`puzzlectl ls ended with ${status}`)
+    seen.push(performance.now() - began)
+  }
   const events: number[] = []
   for (let round = 0; round < EVENTS; round++) events.push(await eventLatency(engine, ids.at(-1) ?? ''))
   const about = `daemon with ${ids.length} running branches`
@@ -55,6 +64,7 @@ async function look(engine: Engine, bus: PrivateBus, ids: readonly string[], not
   notes.fact(`${about}: processor time of each idle second`, await idleMillis(bus.daemon.pid ?? 0), 'ms')
   notes.fact(`${about}: list p50`, quantile(lists, 0.5), 'ms')
   notes.fact(`${about}: list p99`, quantile(lists, 0.99), 'ms')
+  notes.fact(`${about}: puzzlectl ls, p50 with the start of its process`, quantile(seen, 0.5), 'ms')
   notes.fact(`${about}: freeze until its event, p50`, quantile(events, 0.5), 'ms')
 }
 
