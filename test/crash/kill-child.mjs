@@ -9,7 +9,7 @@ const thread = new Worker(worker)
 thread.postMessage({ call: 1, kind: 'call', verb, argument })
 thread.on('message', (message) => {
   if (message.kind === 'ask') thread.postMessage({ call: 1, kind: 'answer', error: null })
-  else {
+  else if (message.kind !== 'told') {
     console.log(JSON.stringify(message))
     void thread.terminate()
   }

@@ -41,7 +41,7 @@ function call(verb, argument, tell = () => undefined) {
   const id = ++calls
   return new Promise((resolve, reject) => {
     const listen = (message) => {
-      if (message.call !== id) return
+      if (message.call !== id || message.kind === 'told') return
       if (message.kind === 'ask') {
         tell(message.what)
         return commits.postMessage({ call: id, kind: 'answer', error: null })
