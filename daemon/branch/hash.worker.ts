@@ -2,18 +2,16 @@ import { createHash } from 'node:crypto'
 import { workerData } from 'node:worker_threads'
 import { Lane, type SharedLane } from './hash-lane.ts'
 
-/** Hashes one content, piece by piece as they are given, and ends. */
+/** Hashes one content after the other, piece by piece as they are given, until it is ended. */
 function run(lane: Lane): void {
-  const hash = createHash('sha256')
+  let hash = createHash('sha256')
   let zeros: Buffer | undefined
   for (let number = 0; ; number++) {
     const length = lane.awaitGiven(number)
     if (length === 0) {
       lane.end(hash.digest())
-      lane.take(number)
-      return
-    }
-    if (length > 0) hash.update(lane.slot(number).subarray(0, length))
+      hash = createHash('sha256')
+    } else if (length > 0) hash.update(lane.slot(number).subarray(0, length))
     else {
       zeros ??= Buffer.alloc(lane.slot(0).length)
       for (let left = -length; left > 0; left -= zeros.length)

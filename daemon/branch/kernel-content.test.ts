@@ -54,11 +54,20 @@ describe('the content of a file', () => {
     expect(digestContent(to)).toBe(copied)
     expect(statSync(join(place, 'to')).blocks * 512).toBeLessThan(size)
   })
+
+  it('takes no more memory for several large files than for one', { timeout: 240_000 }, () => {
+    const fd = file('large')
+    ftruncateSync(fd, SIDE_BYTES)
+    const before = process.memoryUsage().arrayBuffers
+    const digests = [1, 2, 3, 4, 5].map(() => digestContent(fd))
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(6 * PIECE)
+    expect(new Set(digests).size).toBe(1)
+  })
 })
 
 describe('a hash beside the thread that has the content', () => {
   it('is that of all pieces and holes in their order', () => {
-    const hash = new SideHash(64)
+    const hash = new SideHash()
     const all: Buffer[] = []
     for (let n = 0; n < 200; n++) {
       const piece = hash.room().subarray(0, (n % 64) + 1)
@@ -72,8 +81,27 @@ describe('a hash beside the thread that has the content', () => {
     hash.close()
   })
 
+  it('begins anew with each content, also behind one that was left in the middle', () => {
+    const digestsOf = (text: string): string => {
+      const hash = new SideHash()
+      const length = hash.room().write(text)
+      hash.update(hash.room().subarray(0, length))
+      const digest = hash.digest()
+      hash.close()
+      return digest
+    }
+    for (const text of ['one', 'two', 'left', 'three']) {
+      if (text !== 'left') expect(digestsOf(text)).toBe(sha256(Buffer.from(text)))
+      else {
+        const hash = new SideHash()
+        hash.update(hash.room().fill(7))
+        hash.close()
+      }
+    }
+  })
+
   it('of nothing is that of nothing', () => {
-    const hash = new SideHash(64)
+    const hash = new SideHash()
     expect(hash.digest()).toBe(sha256(Buffer.alloc(0)))
     hash.close()
   })

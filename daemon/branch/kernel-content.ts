@@ -3,7 +3,7 @@ import { readFileSync, writeSync } from 'node:fs'
 import { KernelError } from '../kernel/ffi.ts'
 import { clone, ftruncate, nextData, pread } from '../kernel/file-data.ts'
 import { isFile, statFd } from '../kernel/statx.ts'
-import { OwnHash, PIECE } from './content-hash.ts'
+import { OwnHash } from './content-hash.ts'
 import { SideHash } from './side-hash.ts'
 
 /** Up to this size one read, one hash and one write; what lies above goes in pieces, or by sharing blocks. */
@@ -47,7 +47,7 @@ function readWhole(fd: number, size: number): Buffer {
  * that were handed on: they are read once.
  */
 function eachPiece(fd: number, size: number, take: (bytes: Buffer, offset: number) => void): string {
-  const digest = size < SIDE_BYTES ? new OwnHash() : new SideHash(PIECE)
+  const digest = size < SIDE_BYTES ? new OwnHash() : new SideHash()
   try {
     for (let at = 0; at < size; ) {
       const data = nextData(fd, at, size) ?? { start: size, end: size }

@@ -2,11 +2,17 @@ import type { Worker } from 'node:worker_threads'
 import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { startWorker } from '../lib/lean-heap.ts'
-import type { ContentHash } from './content-hash.ts'
+import { type ContentHash, PIECE } from './content-hash.ts'
 import { hashLane, type Lane, ZEROS_MOST } from './hash-lane.ts'
 
 /** Hashing one piece takes milliseconds: a thread that needs longer than so many waits of a second is not there. */
 const PATIENCE = 120
+
+/**
+ * A thread that is done with one content and waits for the next. What ends a thread is only given back when the event loop
+ * runs, and a commit copies all of its files before that: with a thread for each of them it would hold all their pieces.
+ */
+let spare: HashThread | undefined
 
 /**
  * SHA-256 on a thread of its own. The pieces stand in memory that both threads have; none is touched again before it is
@@ -14,16 +20,60 @@ const PATIENCE = 120
  * that does not answer is an error, never another digest.
  */
 export class SideHash implements ContentHash {
-  readonly #lane: Lane
-  readonly #thread: Worker
+  readonly #thread: HashThread
+  #isOver = false
+
+  constructor() {
+    this.#thread = spare ?? new HashThread()
+    spare = undefined
+  }
+
+  room(): Buffer {
+    return this.#thread.room()
+  }
+
+  update(piece: Buffer): void {
+    if (piece.length > 0) this.#thread.give(piece.length)
+  }
+
+  zeros(count: number): void {
+    for (let left = count; left > 0; left -= ZEROS_MOST) {
+      this.#thread.room()
+      this.#thread.give(-Math.min(ZEROS_MOST, left))
+    }
+  }
+
+  digest(): string {
+    const digest = this.#thread.digest()
+    this.#isOver = true
+    return digest
+  }
+
+  close(): void {
+    // One that was left in the middle has seen bytes that belong to no other content.
+    if (!this.#isOver || spare !== undefined) this.#thread.end()
+    else {
+      spare = this.#thread
+      setImmediate(endSpare)
+    }
+  }
+}
+
+function endSpare(): void {
+  spare?.end()
+  spare = undefined
+}
+
+class HashThread {
+  readonly #lane: Lane = hashLane(PIECE)
+  readonly #worker: Worker
   #given = 0
 
-  constructor(piece: number) {
-    this.#lane = hashLane(piece)
-    this.#thread = startWorker(workerPath('hash'), { workerData: this.#lane.shared })
-    this.#thread.unref()
+  constructor() {
+    this.#worker = startWorker(workerPath('hash'), { workerData: this.#lane.shared })
+    this.#worker.unref()
     // That it failed is seen by waiting for it: this thread's event loop does not run meanwhile.
-    this.#thread.on('error', () => undefined)
+    this.#worker.on('error', () => undefined)
   }
 
   room(): Buffer {
@@ -31,30 +81,19 @@ export class SideHash implements ContentHash {
     return this.#lane.slot(this.#given)
   }
 
-  update(piece: Buffer): void {
-    if (piece.length > 0) this.#give(piece.length)
-  }
-
-  zeros(count: number): void {
-    for (let left = count; left > 0; left -= ZEROS_MOST) {
-      this.room()
-      this.#give(-Math.min(ZEROS_MOST, left))
-    }
+  give(length: number): void {
+    this.#lane.give(this.#given++, length)
   }
 
   digest(): string {
     this.room()
-    this.#give(0)
+    this.give(0)
     this.#awaitTaken(this.#given)
     return this.#lane.digest()
   }
 
-  close(): void {
-    void this.#thread.terminate()
-  }
-
-  #give(length: number): void {
-    this.#lane.give(this.#given++, length)
+  end(): void {
+    void this.#worker.terminate()
   }
 
   #awaitTaken(count: number): void {
