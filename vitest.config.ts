@@ -3,7 +3,12 @@ import { rooms } from './test/tier/room.ts'
 
 /** One project per tier. `tools/test.mjs` decides which of them this machine can run. */
 const tier = (name: string, include: string[], options: Record<string, unknown> = {}) => ({
-  test: { name, include, pool: 'forks' as const, globalSetup: ['test/build-once.ts'], ...options },
+  test: {
+    ...{ name, include, pool: 'forks' as const, globalSetup: ['test/build-once.ts'] },
+    // What is waited for comes at once on an idle machine; the second that is usual is short for a busy one.
+    expect: { poll: { timeout: 30_000 } },
+    ...options,
+  },
 })
 
 /** An emulated machine takes several times as long. */

@@ -1,10 +1,10 @@
-import { copyFileSync, readFileSync } from 'node:fs'
+import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { PROFILE } from '../../daemon/sandbox/plan.fixture.ts'
 import { requestOf } from '../root/branch.fixture.ts'
 import { type Missing, needs, program, root } from '../tier/needs.ts'
-import { attack, outside, parseReport } from './attack.ts'
+import { attack, attackFolder, outside, parseReport, startOutside } from './attack.ts'
 import { branchFor, inBranch, launcher } from './harness.ts'
 
 const INSTANCES = Number(readFileSync('/proc/sys/fs/inotify/max_user_instances', 'utf8'))
@@ -46,4 +46,56 @@ describe('S20 every inotify instance of a user', () => {
     }
     expect(askedBy(1000)).toBe('OK')
   })
+})
+
+const watching = needs(root, program('gcc'))
+
+describe('S20 what an agent can watch', () => {
+  /** Changes a watched file and a watched directory. */
+  const change = (folder: string): void => {
+    appendFileSync(join(folder, 'file'), 'more')
+    writeFileSync(join(folder, 'new'), '')
+  }
+
+  watching(
+    'control: outside, who watches hears of a change, and fanotify is there for everybody',
+    async () => {
+      const folder = mkdtempSync(join(attackFolder(), 'watched-'))
+      writeFileSync(join(folder, 'file'), '')
+      const { child, output, ended } = startOutside([attack('watchers'), 'see', join(folder, 'file'), folder])
+      await expect.poll(output, { timeout: 60_000 }).toContain('ready')
+      change(folder)
+      child.stdin?.end()
+      await ended
+      expect(parseReport(output())).toEqual({
+        ...{ 'watch-0': 'OK', 'watch-1': 'OK', fanotify: 'OK', ready: 'OK' },
+        ...{ 'heard-0': 'something', 'heard-1': 'something' },
+      })
+    },
+  )
+
+  watching(
+    'is its own copy of a base: it hears nothing of what the host does there, or elsewhere',
+    async () => {
+      const branch = branchFor()
+      const elsewhere = mkdtempSync(join(attackFolder(), 'watched-'))
+      writeFileSync(join(branch.base, 'file'), '')
+      copyFileSync(attack('watchers'), join(branch.base, 'watchers'))
+      const places = [join(branch.base, 'file'), branch.base, elsewhere]
+      const agent = await launcher.start(requestOf(branch, ['./watchers', 'see', ...places]))
+      agent.errors?.resume()
+      let said = ''
+      for await (const part of agent.output ?? []) {
+        said += String(part)
+        if (!said.endsWith('ready OK\n')) continue
+        change(branch.base)
+        agent.input?.end()
+      }
+      await agent.exited
+      expect(parseReport(said)).toEqual({
+        ...{ 'watch-0': 'OK', 'watch-1': 'OK', 'watch-2': 'ENOENT', fanotify: 'EPERM', ready: 'OK' },
+        ...{ 'heard-0': 'nothing', 'heard-1': 'nothing', 'heard-2': 'nothing' },
+      })
+    },
+  )
 })

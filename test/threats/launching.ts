@@ -185,10 +185,11 @@ export const LAUNCHING: readonly ThreatRow[] = [
     [
       `${CHANGES} › S20 bombs`,
       'test/escape/S20-inotify.test.ts › S20 every inotify instance of a user',
+      'test/escape/S20-inotify.test.ts › S20 what an agent can watch',
       'test/root/diff.test.ts › make paths that are longer than PATH_MAX',
       'test/root/diff-layers.test.ts › trees that are deeper than a review',
     ],
-    'the trees are made, and found again name by name',
+    'the trees are made, and found again name by name; outside, who watches hears',
     'walks on descriptors, names as bytes, ceilings',
   ),
   row(
