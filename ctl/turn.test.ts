@@ -3,7 +3,7 @@ import { PuzzledError } from '../daemon/lib/errors.ts'
 import { type Clock, inTurn } from './turn.ts'
 
 /** A store that these processes hold one after the other, each for so long. */
-function store(...holders: readonly (readonly [pid: string, milliseconds: number])[]) {
+function store(...holders: readonly (readonly [pid: string, milliseconds: number, long?: boolean])[]) {
   let now = 0
   const clock: Clock = {
     now: () => now,
@@ -13,9 +13,10 @@ function store(...holders: readonly (readonly [pid: string, milliseconds: number
   }
   const open = async (): Promise<string> => {
     let until = 0
-    for (const [holder, milliseconds] of holders) {
+    for (const [holder, milliseconds, long = true] of holders) {
       until += milliseconds
-      if (now < until) throw new PuzzledError('state-locked', `In use by ${holder}`, { data: { holder } })
+      if (now < until)
+        throw new PuzzledError('state-locked', `In use by ${holder}`, { data: { holder, long } })
     }
     return `opened after ${now}`
   }
@@ -25,6 +26,14 @@ function store(...holders: readonly (readonly [pid: string, milliseconds: number
 it('whoever waits is patient with each holder of the store, not with all of them together', async () => {
   const { open, clock } = store(['1', 4000], ['2', 4000], ['3', 4000])
   expect(await inTurn(open, 5000, clock)).toBe('opened after 12000')
+})
+
+it('one that runs no agent is waited for much longer: it is at work', async () => {
+  const { open, clock } = store(['1', 20_000, false], ['1', 4000], ['1', 20_000, false])
+  expect(await inTurn(open, 5000, clock)).toBe('opened after 44000')
+  const stuck = store(['1', 200_000, false])
+  await expect(inTurn(stuck.open, 5000, stuck.clock)).rejects.toThrow('In use by 1')
+  expect(stuck.clock.now()).toBe(60_000)
 })
 
 it('one that keeps it for longer is named', async () => {

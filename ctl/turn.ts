@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PuzzledError } from '../daemon/lib/errors.ts'
 
-/** Another command is soon done with the store; only one that holds an agent is not. */
-export const PATIENCE_MS = 10_000
+/** With one that holds the store while an agent runs; a few of those are over at once. */
+export const PATIENCE_MS = 5_000
+/** With one that does not: it starts, judges or commits, and a busy machine takes its time for that. */
+const TIMES_LONGER = 12
 const AGAIN_MS = 50
 
 export interface Clock {
@@ -21,15 +23,16 @@ export async function inTurn<Result>(
   patience: number,
   clock: Clock = REAL,
 ): Promise<Result> {
-  let before: { holder: unknown; since: number } | undefined
+  let before: { who: string; since: number } | undefined
   for (;;)
     try {
       return await open()
     } catch (error) {
       if (!isLocked(error)) throw error
-      const { data: { holder } = {} } = error
-      if (before === undefined || before.holder !== holder) before = { holder, since: clock.now() }
-      if (clock.now() - before.since >= patience) throw error
+      const { holder, long } = error.data ?? {}
+      const who = `${String(holder)} ${long === true}`
+      if (before?.who !== who) before = { who, since: clock.now() }
+      if (clock.now() - before.since >= patience * (long === true ? 1 : TIMES_LONGER)) throw error
       await clock.sleep(AGAIN_MS)
     }
 }

@@ -25,7 +25,7 @@ import type { Profile } from './contract/profile.ts'
 import { auditing, listing, networkCounters, openListeners, readBeforeText } from './event-parts.ts'
 import { rememberFeatures } from './feature-memory.ts'
 import { reserveLowDescriptors } from './kernel/low-descriptors.ts'
-import { hearing, withNetwork } from './launch-parts.ts'
+import { hearing, keeping, withNetwork } from './launch-parts.ts'
 import { commandFiles } from './lib/command-files.ts'
 import { CONFIG_PATH, type Config } from './lib/config.ts'
 import { nodeFiles } from './lib/durable.ts'
@@ -99,9 +99,9 @@ async function construct(
   canAsk: boolean,
   undo: UndoStack,
 ): Promise<Omit<OpenedEngine, 'release'>> {
-  const directory = await openStoreDirectory(config.state_dir, canAsk ? nodeFiles : commandFiles)
+  const directory = await openStoreDirectory(config.state_dir, canAsk ? nodeFiles : commandFiles, canAsk)
   undo.push('unlock the store', () => directory.close())
-  const root = directory.path
+  const { path: root, keeps } = directory
   const live = { ...config }
   const [stream, metrics] = [new EventStream(), new Registry()]
   const directoryOf = (id: string): string => files.directory(id)
@@ -131,7 +131,7 @@ async function construct(
     rebaser,
     gate: policy.gate,
     approvals: policy.approvals,
-    launcher: withNetwork(hearing(listing(launcher, denials), heard), network, complain),
+    launcher: keeping(withNetwork(hearing(listing(launcher, denials), heard), network, complain), keeps),
     budgets: budgeting(canAsk, network, space),
     outbox: network,
     outputs: new FileOutputLogs(directoryOf, now),

@@ -48,6 +48,22 @@ export const withNetwork = (
   sweep: (id) => launcher.sweep(id),
 })
 
+/** `keeps` hears when the first agent has started, and when the last one has ended. */
+export function keeping(launcher: Ports['launcher'], keeps: (long: boolean) => void): Ports['launcher'] {
+  let running = 0
+  return {
+    start: async (request) => {
+      const agent = await launcher.start(request)
+      if (running++ === 0) keeps(true)
+      const exited = agent.exited.finally(() => {
+        if (--running === 0) keeps(false)
+      })
+      return { ...delegate(agent), exited }
+    },
+    sweep: (id) => launcher.sweep(id),
+  }
+}
+
 /** A plain object in front of the agent: its methods need their own `this`. */
 const delegate = (agent: RunningAgent): RunningAgent => ({
   pid: agent.pid,

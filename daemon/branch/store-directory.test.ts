@@ -29,9 +29,16 @@ describe('the store directory', () => {
     const store = await openStoreDirectory(path, nodeFiles)
     await expect(openStoreDirectory(path, nodeFiles)).rejects.toMatchObject({
       code: 'state-locked',
-      data: { holder: String(process.pid) },
+      data: { holder: String(process.pid), long: false },
     })
+    store.keeps(true)
+    await expect(openStoreDirectory(path, nodeFiles)).rejects.toMatchObject({
+      data: { holder: String(process.pid), long: true },
+    })
+    store.keeps(false)
+    await expect(openStoreDirectory(path, nodeFiles)).rejects.toMatchObject({ data: { long: false } })
     store.close()
+    store.keeps(true)
     const again = await openStoreDirectory(path, nodeFiles)
     again.close()
   })

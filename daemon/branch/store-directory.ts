@@ -26,23 +26,50 @@ const STORE_FILES = ['version', 'lock'] as const
 export interface StoreDirectory {
   /** Canonical. */
   path: string
+  /** Tells those who wait for the lock whether it is held for as long as an agent or a daemon runs, or soon free. */
+  keeps(long: boolean): void
   /** Gives the lock back. The kernel does it too when the process ends in whatever way. */
   close(): void
 }
 
 /** Makes or checks the store's directory and takes its lock: one process per store. */
-export async function openStoreDirectory(path: string, files: DurableFiles): Promise<StoreDirectory> {
+export async function openStoreDirectory(
+  path: string,
+  files: DurableFiles,
+  long = false,
+): Promise<StoreDirectory> {
   const real = makeRoot(path)
   withFd(openDirectory(real), (fd) => checkRoot(fd, real))
   checkParts(real)
-  const lock = takeLock(real)
+  const lock = takeLock(real, long)
   try {
     await checkVersion(real, files)
     for (const folder of STORE_FOLDERS) await files.makeDirectory(join(real, folder))
-    return { path: real, close: () => closeSync(lock) }
+    return storeDirectory(real, lock, long)
   } catch (error) {
     closeSync(lock)
     throw error
+  }
+}
+
+/** One that is held for long in any case stays so, whatever runs. After `close` the descriptor may be another's. */
+function storeDirectory(path: string, lock: number, long: boolean): StoreDirectory {
+  let isOpen = true
+  return {
+    path,
+    keeps: (now) => {
+      if (!isOpen || long) return
+      try {
+        sayWho(lock, now)
+      } catch (error) {
+        // A full disk is no reason to lose an agent; whoever waits then knows less.
+        if (errnoOf(error) === undefined) throw error
+      }
+    },
+    close: () => {
+      isOpen = false
+      closeSync(lock)
+    },
   }
 }
 
@@ -136,12 +163,11 @@ function checkParts(root: string): void {
     if (found(name)?.isFile() === false) throw unusablePart(join(root, name), 'EISDIR')
 }
 
-function takeLock(root: string): number {
+function takeLock(root: string, long: boolean): number {
   const lock = openSync(join(root, 'lock'), 'a+', 0o600)
   try {
     if (!tryLock(lock)) throw locked(root)
-    ftruncateSync(lock, 0)
-    writeSync(lock, `${process.pid}\n`)
+    sayWho(lock, long)
     return lock
   } catch (error) {
     closeSync(lock)
@@ -149,11 +175,19 @@ function takeLock(root: string): number {
   }
 }
 
+const LONG = 'for long'
+
+/** Whoever reads in between sees a holder that says less, never a wrong one. */
+function sayWho(lock: number, long: boolean): void {
+  ftruncateSync(lock, 0)
+  writeSync(lock, `${process.pid}\n${long ? `${LONG}\n` : ''}`)
+}
+
 function locked(root: string): PuzzledError {
-  const holder = readFileSync(join(root, 'lock'), 'utf8').trim()
+  const [holder = '', how] = readFileSync(join(root, 'lock'), 'utf8').split('\n')
   return new PuzzledError('state-locked', `The store "${root}" is in use by process ${holder || 'unknown'}`, {
     hint: 'If that is the daemon, let it answer: leave --state-dir out. Otherwise wait for it to end.',
-    data: { holder },
+    data: { holder, long: how === LONG },
   })
 }
 
