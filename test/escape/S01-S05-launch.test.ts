@@ -79,7 +79,7 @@ describe('S4 the setup phase', () => {
       '--regid=1000',
       '--clear-groups',
       '/bin/sleep',
-      '4',
+      '1000',
     ])
     const { output, ended } = hijack(2, '/usr/bin/sleep')
     await ended

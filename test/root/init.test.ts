@@ -114,7 +114,10 @@ check('signals to init reach the process group of the agent', async () => {
 
 check('orphans are reaped, and what is left dies with the agent', async () => {
   const output = pipe()
-  const script = '(sleep 0.05 & sleep 0.05 &) ; sleep 0.3; ps -e -o stat= | grep -c Z; sleep 1000 & exit 0'
+  // However long init waits for its turn: zombies that nobody reaps stay.
+  const zombies =
+    'n=0; while z=$(ps -e -o stat= | grep -c Z); [ $z != 0 -a $n -lt 300 ]; do n=$((n+1)); sleep 0.2; done'
+  const script = `(sleep 0.05 & sleep 0.05 &) ; sleep 0.3; ${zombies}; echo $z; sleep 1000 & exit 0`
   const init = await startInit(['sh', '-c', script], { before: [op('dup3', [output.write, 1, 0])] })
   closeSync(output.write)
   const { records } = finish(init)
