@@ -11,7 +11,7 @@ import { type Begun, end, eventually, WHO } from './private-bus.ts'
 /**
  * What an agent is refused comes out everywhere in the same words: as an event, in `show`, in the list that the agent
  * itself can read, and in the metrics. One test for each layer that this tier can have; those that need another kernel or
- * filesystem are in test/root (kernel-denials, quota-denial).
+ * filesystem are in test/root (kernel-denials, denial-quota).
  */
 const { here, it } = onBus('all', program('curl'), program('bash'))
 const { developer, reviewer, root } = WHO
