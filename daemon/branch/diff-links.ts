@@ -31,25 +31,26 @@ export class LinkedNames {
    * unchanged file is one only when another name shares its inode: the commit must link that name to it.
    */
   *take(): Generator<Change> {
+    for (const [inode, names] of this.#names) if (isAsBefore(names)) this.#names.delete(inode)
     const numbers = new Map<string, number>()
     const all = [...this.#names.values()].flat()
-    for (const linked of all.sort((a, b) => Buffer.compare(a.change.path, b.change.path))) {
-      const change = this.#resolve(linked, numbers)
-      if (change !== undefined) yield change
-    }
+    for (const linked of all.sort((a, b) => Buffer.compare(a.change.path, b.change.path)))
+      yield this.#numbered(linked, numbers)
     this.#names.clear()
     this.#size = 0
   }
 
   /** A name without company is an ordinary file. */
-  #resolve({ change, inode, unchanged }: Linked, numbers: Map<string, number>): Change | undefined {
-    const names = this.#names.get(inode) ?? []
-    const alone = names.length < 2
-    if (alone && unchanged) return undefined
-    if (names.every((name) => name.unchanged && name.change.identity?.ino === change.identity?.ino))
-      return undefined
-    if (!alone && !numbers.has(inode)) numbers.set(inode, ++this.#groups)
-    const number = numbers.get(inode)
-    return number === undefined ? change : { ...change, hardlink: number }
+  #numbered({ change, inode }: Linked, numbers: Map<string, number>): Change {
+    if ((this.#names.get(inode)?.length ?? 0) < 2) return change
+    const hardlink = numbers.get(inode) ?? ++this.#groups
+    numbers.set(inode, hardlink)
+    return { ...change, hardlink }
   }
+}
+
+/** Unchanged, and one file in the base as well. Once for all of its names: there may be a hundred thousand. */
+function isAsBefore(names: readonly Linked[]): boolean {
+  const ino = names[0]?.change.identity?.ino
+  return names.every(({ unchanged, change }) => unchanged && change.identity?.ino === ino)
 }
