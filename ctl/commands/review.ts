@@ -38,7 +38,7 @@ async function reviewAtTerminal(context: VerbContext, engine: Engine, outcome: O
     })
   const items = reviewItems(changeset, outcome.verdict)
   const keyboard = new Keyboard()
-  const person: Person = { key: () => keyboard.key(), show: (text) => context.print(text) }
+  const person: Person = { key: () => keyboard.key(), show: (text, hang) => context.print(text, hang) }
   try {
     await showRequests(context, changeset)
     const choice = await askAboutAll(person, engine, outcome.branch, { changeset, items }, context.paint)

@@ -10,10 +10,12 @@ import type { ReviewChoice, ReviewItem } from './items.ts'
 /** Larger contents are named, not shown; a longer diff is shown in part until more is asked for. */
 const SHOWN_BYTES = 1 << 20
 const SHOWN_LINES = 40
+const HEAD_HANG = 4
 
 export interface Person {
   key(): Promise<string | null>
-  show(text: string): Promise<void>
+  /** With `hang`, what is wider than the screen goes on below, indented so far. */
+  show(text: string, hang?: number): Promise<void>
 }
 
 const HELP = `  a  take this change             A  take this and all that follow
@@ -37,7 +39,8 @@ export async function askAboutAll(
     if (item === undefined) break
     const content = await contentOf(engine, id, item)
     const diff = content === null ? '' : unifiedText(changeset, item.change, content, paint)
-    await person.show(`${headOf(changeset, item, paint)}${shortened(diff, paint)}`)
+    await person.show(headOf(changeset, item, paint), HEAD_HANG)
+    await person.show(shortened(diff, paint))
     const pieces = piecesOf(item, content)
     const answer = await answerTo(person, { where: `(${at + 1}/${items.length})`, diff, pieces }, paint)
     if (answer === 'quit') return null
