@@ -187,7 +187,7 @@ describe('a store', () => {
       '--',
       'sh',
       '-c',
-      'sleep 9; echo a > a',
+      'sleep 25; echo a > a',
     ])
     await new Promise((resolve) => setTimeout(resolve, 2500))
     // Looking is allowed; whatever changes the store is not.
