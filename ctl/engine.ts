@@ -13,7 +13,12 @@ export async function connectEngine(stateDir: string | null, patience = PATIENCE
   const daemon = stateDir === null ? await connectDaemon() : null
   if (daemon !== null) return daemon
   const { openEmbedded } = await import('../daemon/embedded.ts')
-  return inTurn(() => openEmbedded({ stateDir, requester: requester(), tell: tellProgress }), patience)
+  const open = () => openEmbedded({ stateDir, requester: requester(), tell: tellProgress })
+  return inTurn(open, patience, undefined, tellPerson)
+}
+
+function tellPerson(sentence: string): void {
+  if (process.stderr.isTTY === true) process.stderr.write(`puzzlectl: ${sentence}\n`)
 }
 
 /** For verbs that only look: they also work while another process uses the store. */

@@ -36,6 +36,13 @@ it('one that runs no agent is waited for much longer: it is at work', async () =
   expect(stuck.clock.now()).toBe(60_000)
 })
 
+it('whoever waits for long is told for whom, once for each', async () => {
+  const { open, clock } = store(['1', 1500], ['2', 20_000, false], ['3', 3000])
+  const told: string[] = []
+  await inTurn(open, 5000, clock, (sentence) => told.push(sentence))
+  expect(told).toEqual(['In use by 2: waiting', 'In use by 3: waiting'])
+})
+
 it('one that keeps it for longer is named', async () => {
   const { open, clock } = store(['1', 4000], ['2', 6000])
   await expect(inTurn(open, 5000, clock)).rejects.toThrow('In use by 2')

@@ -6,6 +6,8 @@ export const PATIENCE_MS = 5_000
 /** With one that does not: it starts, judges or commits, and a busy machine takes its time for that. */
 const TIMES_LONGER = 12
 const AGAIN_MS = 50
+/** Whoever waits for longer wants to know for what. */
+const SILENT_MS = 2_000
 
 export interface Clock {
   now(): number
@@ -22,8 +24,9 @@ export async function inTurn<Result>(
   open: () => Promise<Result>,
   patience: number,
   clock: Clock = REAL,
+  tell: (sentence: string) => void = () => undefined,
 ): Promise<Result> {
-  let before: { who: string; since: number } | undefined
+  let before: { who: string; since: number; told: boolean } | undefined
   for (;;)
     try {
       return await open()
@@ -31,8 +34,13 @@ export async function inTurn<Result>(
       if (!isLocked(error)) throw error
       const { holder, long } = error.data ?? {}
       const who = `${String(holder)} ${long === true}`
-      if (before?.who !== who) before = { who, since: clock.now() }
-      if (clock.now() - before.since >= patience * (long === true ? 1 : TIMES_LONGER)) throw error
+      if (before?.who !== who) before = { who, since: clock.now(), told: false }
+      const waited = clock.now() - before.since
+      if (waited >= patience * (long === true ? 1 : TIMES_LONGER)) throw error
+      if (waited >= SILENT_MS && !before.told) {
+        before.told = true
+        tell(`${error.message}: waiting`)
+      }
       await clock.sleep(AGAIN_MS)
     }
 }

@@ -48,6 +48,9 @@ export class AuditStream {
   readonly #descriptor: number
   #poll: node.PollHandle | undefined
   #pause: NodeJS.Timeout | undefined
+  /** Read, and not yet handed over. */
+  #heard: AuditMessage[] = []
+  #lost = false
 
   private constructor(descriptor: number) {
     this.#descriptor = descriptor
@@ -66,21 +69,34 @@ export class AuditStream {
     this.#poll = poll(this.#descriptor, { readable: true }, () => {
       const read = this.#read()
       if (read.messages.length >= MOST_AT_ONCE) this.#rest(take)
-      setImmediate(take, read.messages, read.lost)
+      this.#heard = [...this.#heard, ...read.messages]
+      this.#lost ||= read.lost
+      setImmediate(() => this.#handOver(take))
     })
     this.#poll.unref()
   }
 
-  /** What is there now, without waiting. */
+  /** What is there now, without waiting; what was read and not yet handed over is the first of it. */
   drain(): readonly AuditMessage[] {
-    return this.#read().messages
+    const messages = [...this.#heard, ...this.#read().messages]
+    this.#heard = []
+    return messages
   }
 
   close(): void {
+    this.#heard = []
+    this.#lost = false
     clearTimeout(this.#pause)
     this.#poll?.close()
     this.#poll = undefined
     closeSync(this.#descriptor)
+  }
+
+  #handOver(take: (messages: readonly AuditMessage[], lost: boolean) => void): void {
+    const [messages, lost] = [this.#heard, this.#lost]
+    this.#heard = []
+    this.#lost = false
+    if (messages.length > 0 || lost) take(messages, lost)
   }
 
   /** The kernel drops what does not fit meanwhile, and says that it did. */

@@ -11,7 +11,6 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect } from 'vitest'
 import { denialsText } from '../../ctl/render/denials.ts'
 import { plain } from '../../ctl/render/paint.ts'
@@ -157,9 +156,9 @@ describe('what the kernel refused', () => {
       joined.output?.resume()
       joined.errors?.resume()
       await joined.exited
-      await delay(100)
-      const denials = await engine.denials(session.id)
-      expect(denials.map(({ layer, subject }) => [layer, subject])).toEqual([['seccomp', 'unshare by gamma']])
+      const told = async () =>
+        (await engine.denials(session.id)).map(({ layer, subject }) => [layer, subject])
+      await expect.poll(told).toEqual([['seccomp', 'unshare by gamma']])
       session.input?.end('\n')
       session.output?.resume()
       session.errors?.resume()
