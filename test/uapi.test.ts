@@ -37,6 +37,8 @@ async function underArchitecture(
     return { ...(await import('../daemon/kernel/uapi/index.ts')) }
   } finally {
     Object.defineProperty(process, 'arch', real)
+    // Whoever imports them next gets those of this machine.
+    vi.resetModules()
   }
 }
 
