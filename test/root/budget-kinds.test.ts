@@ -63,7 +63,8 @@ const ROWS: readonly Row[] = [
     kind: 'pids',
     limit: 20,
     more: 200,
-    near: `my @p; sub child { my $p = fork; exec "sleep", "600" unless $p; push @p, $p } child for 1 .. 17`,
+    // Where the kernel holds the limit as well, a fork that it refuses makes no child, and no sleeper of the parent.
+    near: `my @p; sub child { my $p = fork; return unless defined $p; exec "sleep", "600" if $p == 0; push @p, $p } child for 1 .. 17`,
     over: `child for 1 .. 7; hold(2); kill KILL => @p`,
   },
   {
