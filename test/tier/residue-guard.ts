@@ -10,6 +10,8 @@ import { type Belongings, residue, takeStock } from './residue.ts'
  * Closing is asynchronous in Node, so the second look is repeated for a while before it counts.
  */
 let before: Belongings
+/** Of 50 milliseconds; an emulated machine takes several times as long. */
+const LOOKS = process.env.PUZZLED_VM === undefined ? 40 : 320
 
 // What a process keeps for its life is no test's belonging: low descriptors, and libsystemd's socket.
 beforeAll(async () => {
@@ -23,7 +25,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   let left = residue(before, takeStock())
-  for (let attempt = 0; attempt < 40 && Object.keys(left).length > 0; attempt++) {
+  for (let attempt = 0; attempt < LOOKS && Object.keys(left).length > 0; attempt++) {
     await sleep(50)
     left = residue(before, takeStock())
   }
