@@ -14,8 +14,9 @@ const NOT_FORKED: ReadonlySet<string> = new Set([...KERNEL_FILESYSTEMS, 'devtmpf
 /**
  * Checks the bases and adds one for every mount below them: an overlay does not see what is mounted inside its lower
  * directory, so each real mount becomes a base of its own and everything else is named as read-only, or stays hidden where
- * it would show the host's processes and namespaces. The cost depends on the number of bases and mounts, never on what is in them. Paths are looked at with the requester's rights: whoever
- * cannot reach a directory must not learn from root whether it exists, and gets no branch of it.
+ * it would show the host's processes and namespaces. The cost depends on the number of bases and mounts, never on what is
+ * in them. Paths are looked at with the requester's rights: whoever cannot reach a directory must not learn from root
+ * whether it exists, and gets no branch of it.
  */
 export function resolveBases(paths: readonly string[], store: string, requester: Requester): BaseRecord[] {
   if (paths.length === 0) throw new PuzzledError('base-invalid', 'A branch needs at least one base')
