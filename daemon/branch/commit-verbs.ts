@@ -49,6 +49,12 @@ export interface CollectCall {
   now: number
 }
 
+export interface TrashCall {
+  path: string
+  /** Shared; not 0 when somebody waits for the thread to end. */
+  ending: Int32Array
+}
+
 const hooksOf = (ask: Ask): JobHooks => ({
   beforeIntent: (commit) => ask('beforeIntent', commit),
   afterIntent: (commit) => ask('afterIntent', commit),
@@ -95,6 +101,10 @@ export const commitVerbs = (disk: KernelDisk): Verbs => ({
   collect: ({ store, retention, now }: CollectCall, _ask: Ask, tell: TellProgress): Collected =>
     collectCommits(disk, `${store}/journal`, retention, now, tell),
 
-  emptyTrash: (path: string): { branches: number; bytes: number } =>
-    emptyTrash(path, disk instanceof HoldingDisk ? disk.held : undefined),
+  emptyTrash: ({ path, ending }: TrashCall): { branches: number; bytes: number } =>
+    emptyTrash(
+      path,
+      disk instanceof HoldingDisk ? disk.held : undefined,
+      () => Atomics.load(ending, 0) !== 0,
+    ),
 })

@@ -12,7 +12,7 @@ import { type Answerer, isWorkerGone, type Link, WorkerLink } from '../lib/worke
 import { digestOf } from './changeset.ts'
 import type { Landed } from './commit.ts'
 import type { JobHooks } from './commit-context.ts'
-import type { CollectCall, LandCall, RecoverCall, RevertCall } from './commit-verbs.ts'
+import type { CollectCall, LandCall, RecoverCall, RevertCall, TrashCall } from './commit-verbs.ts'
 import { diffJob } from './diff.ts'
 import { HeldDescriptors } from './held-descriptors.ts'
 import { packChanges } from './journal/changes.ts'
@@ -20,8 +20,8 @@ import { commitOf } from './journal/writer.ts'
 import type { CommitFate } from './recovery-plan.ts'
 import type { Collected, Retention } from './retention.ts'
 
-/** A daemon that stops does not remove gigabytes first. */
-const PATIENCE_MS = 1_000
+/** From one name in the trash to the next it is a moment, but on a disk that hangs. */
+const PATIENCE_MS = 5_000
 
 export interface CommitStore {
   /** The store's directory. */
@@ -39,7 +39,7 @@ export class WorkerCommitter {
   readonly #commits: Link
   /** Removal of gigabytes must not make a commit wait. */
   readonly #housekeeping: Link
-  #emptying: Promise<unknown> = Promise.resolve()
+  readonly #ending = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
 
   constructor(store: CommitStore, now: () => Date, links: () => CommitLinks = ownThreads) {
     this.#store = store
@@ -129,20 +129,14 @@ export class WorkerCommitter {
 
   /** Removes what was discarded. */
   async emptyTrash(): Promise<{ branches: number; bytes: number }> {
-    const emptying = this.#housekeeping.call('emptyTrash', join(this.#store.root, 'trash'))
-    this.#emptying = emptying
-    return (await emptying) as { branches: number; bytes: number }
+    const call: TrashCall = { path: join(this.#store.root, 'trash'), ending: this.#ending }
+    return (await this.#housekeeping.call('emptyTrash', call)) as { branches: number; bytes: number }
   }
 
-  /** A thread that is ended in the middle of a removal leaves open what it was reading: small removals are awaited. */
+  /** A thread that is ended in the middle of a removal leaves open what it was reading: it is told, and ends by itself. */
   async close(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const tired = new Promise((resolve) => {
-      timer = setTimeout(resolve, PATIENCE_MS)
-    })
-    await Promise.race([Promise.allSettled([this.#emptying]), tired])
-    clearTimeout(timer)
-    await Promise.all([this.#commits.close(), this.#housekeeping.close()])
+    Atomics.store(this.#ending, 0, 1)
+    await Promise.all([this.#commits.close(), this.#housekeeping.close(PATIENCE_MS)])
   }
 }
 

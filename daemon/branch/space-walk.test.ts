@@ -9,7 +9,7 @@ let dir = ''
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'space-'))
 })
-afterEach(() => rmSync(dir, { recursive: true, force: true }))
+afterEach(() => rmSync(dir, { recursive: true, force: true }), 120_000)
 const at = (...names: string[]): string => join(dir, ...names)
 
 describe('a tree is measured', () => {

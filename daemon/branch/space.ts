@@ -30,6 +30,8 @@ const FIRST_WALK_MILLIS = 1_000
 /** A walk may take this part of a thread's time, and never follows the last one at once. */
 const WALK_SHARE = 1 / 20
 const PAUSE_MILLIS = 2_000
+/** A thread that is ended in the middle of a walk leaves open where it was; most walks are over sooner. */
+const PATIENCE_MILLIS = 1_000
 
 /**
  * Reads the project quota where the store's filesystem has one: exact, and one system call. Elsewhere the layers are
@@ -50,11 +52,13 @@ export class BranchSpace {
    * of room: the agent stands still before nobody on this machine can write any more.
    */
   readerOf(id: string, limits: { disk?: number } = {}): SpaceReader {
-    const layers = join(this.#store.directory(id), 'layers')
+    const directory = this.#store.directory(id)
+    const layers = join(directory, 'layers')
     const project = projectOf(layers)
     const held = project !== null
     const reader = held ? counted(layers, project) : this.#walked(layers, limits.disk)
-    const demandRoom = roomKeeper(layers)
+    // Not of the layers: inside a project XFS answers with what is left of its quota, and a used up budget is no full disk.
+    const demandRoom = roomKeeper(directory)
     return {
       read: () => {
         demandRoom()
@@ -66,7 +70,7 @@ export class BranchSpace {
   }
 
   async close(): Promise<void> {
-    await this.#walker.close()
+    await this.#walker.close(PATIENCE_MILLIS)
   }
 
   /** How many paths of its bases a branch has deleted; undefined as long as nobody knows. */
@@ -161,11 +165,11 @@ const MOST_RESERVE = 1 << 30
 const RESERVE_SHARE = 1 / 20
 
 /** On a disk that was nearly full before, a branch may still use half of what there was. */
-function roomKeeper(layers: string): () => void {
-  const { free: atStart, total } = roomOf(layers)
+function roomKeeper(directory: string): () => void {
+  const { free: atStart, total } = roomOf(directory)
   const floor = Math.min(MOST_RESERVE, total * RESERVE_SHARE, atStart / 2)
   return () => {
-    const { free } = roomOf(layers)
+    const { free } = roomOf(directory)
     if (free >= floor) return
     const left = `${Math.floor(free / (1 << 20))} MiB`
     throw new PuzzledError('no-space', `The filesystem of the store has only ${left} left`, {

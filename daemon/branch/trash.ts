@@ -1,7 +1,7 @@
 import { KernelError } from '../kernel/ffi.ts'
 import { clearImmutable } from '../kernel/file-flags.ts'
 import { fchmodat, O, openat, withFd } from '../kernel/paths.ts'
-import { type Dir, NO_NAME } from '../lib/disk.ts'
+import { type Dir, type DiskStat, NO_NAME } from '../lib/disk.ts'
 import { HeldDescriptors } from './held-descriptors.ts'
 import { HoldingDisk } from './kernel-disk.ts'
 import { treeSize } from './retention.ts'
@@ -12,6 +12,19 @@ import { removeTree } from './staging-area.ts'
  * reason to keep them. For the trash only; a commit never uses it.
  */
 class RemovingDisk extends HoldingDisk {
+  readonly #ending: () => boolean
+
+  constructor(held: HeldDescriptors, ending: () => boolean) {
+    super(held)
+    this.#ending = ending
+  }
+
+  /** Every name is looked at before anything is done with it: here a removal can end. */
+  override stat(dir: Dir, name: Uint8Array): DiskStat | null {
+    if (this.#ending()) throw new Ended()
+    return super.stat(dir, name)
+  }
+
   override openDir(dir: Dir, path: Uint8Array): Dir {
     try {
       return super.openDir(dir, path)
@@ -50,29 +63,35 @@ class RemovingDisk extends HoldingDisk {
   }
 }
 
+class Ended extends Error {}
+
 const refused = (error: unknown, errno: string): boolean =>
   error instanceof KernelError && error.errnoName === errno
 
 /**
  * Removes everything in the trash, whatever depth and names it has. Interrupted, it goes on the next time, and what it
- * had open is among `held`.
+ * had open is among `held`. When `ending` says so it ends by itself at the next name, with nothing open.
  */
 export function emptyTrash(
   path: string,
   held: HeldDescriptors = new HeldDescriptors(),
+  ending: () => boolean = () => false,
 ): { branches: number; bytes: number } {
-  const disk = new RemovingDisk(held)
+  const disk = new RemovingDisk(held, ending)
   const trash = disk.openRoot(path)
+  const removed = { branches: 0, bytes: 0 }
   try {
-    let bytes = 0
-    const names = disk.list(trash)
-    for (const name of names) {
-      bytes += treeSize(disk, path, name)
+    for (const name of disk.list(trash)) {
+      const bytes = treeSize(disk, path, name)
       removeTree(disk, trash, name)
+      removed.branches++
+      removed.bytes += bytes
     }
     disk.fsync(trash, NO_NAME)
-    return { branches: names.length, bytes }
+  } catch (error) {
+    if (!(error instanceof Ended)) throw error
   } finally {
     disk.close(trash)
   }
+  return removed
 }

@@ -50,7 +50,8 @@ export type Answerer = (what: string, argument: string) => Promise<void>
 /** Calls by name to code that may be on another thread. */
 export interface Link {
   call(verb: string, argument: unknown, answer?: Answerer, tell?: TellProgress): Promise<unknown>
-  close(): Promise<void>
+  /** Calls under way may take `patience` milliseconds to come to their end. */
+  close(patience?: number): Promise<void>
 }
 
 interface Pending {
@@ -72,6 +73,7 @@ export class WorkerLink implements Link {
   readonly #pending = new Map<number, Pending>()
   #worker: Worker | undefined
   #calls = 0
+  #latest: Promise<unknown> = Promise.resolve()
 
   /**
    * `data` is handed to every thread that is started; `onEnd` hears of every one that has ended; `youngMb` is the most
@@ -95,15 +97,22 @@ export class WorkerLink implements Link {
   ): Promise<unknown> {
     const worker = this.#start()
     const call = ++this.#calls
-    return new Promise((resolve, reject) => {
+    const result = new Promise((resolve, reject) => {
       this.#pending.set(call, { resolve, reject, answer, tell })
       worker.ref()
       worker.postMessage({ call, kind: 'call', verb, argument } satisfies ToWorker)
     })
+    this.#latest = result
+    return result
   }
 
-  /** Ends the thread. Calls under way are rejected; what they did durably stays and is recovered. */
-  async close(): Promise<void> {
+  /**
+   * Ends the thread. Calls that are still under way are rejected; what they did durably stays and is recovered, what they
+   * had open stays open.
+   */
+  async close(patience = 0): Promise<void> {
+    // One after the other: with the latest all are done.
+    if (patience > 0) await settledWithin(this.#latest, patience)
     const worker = this.#worker
     this.#worker = undefined
     await worker?.terminate()
@@ -155,6 +164,15 @@ export class WorkerLink implements Link {
     this.#pending.clear()
     for (const { reject } of waiting) reject(error)
   }
+}
+
+async function settledWithin(work: Promise<unknown>, millis: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const tired = new Promise((resolve) => {
+    timer = setTimeout(resolve, millis)
+  })
+  await Promise.race([Promise.allSettled([work]), tired])
+  clearTimeout(timer)
 }
 
 const gone = (message: string, cause?: unknown): PuzzledError =>

@@ -7,7 +7,7 @@
 //   npm run test:vm -- --power-cut N [--program]  N rounds of commits that are cut off, on one disk; of the whole program
 //   npm run test:vm -- --machine-loss  branches in every state while the machine is lost, and after it came up
 //   npm run vm:shell                 a root shell on this terminal; leave it with exit
-//   options: --enforcing  --kernel 6.1  --limit SECONDS (of each machine; 2400)  --part N/M (of the machines of
+//   options: --enforcing  --kernel 6.1|newest  --limit SECONDS (of each machine; 2400)  --part N/M (of the machines of
 //            the whole run, the most telling first)
 // Nothing that happens inside is kept, and there is no network. Exit 124: out of time, 125: the machine died.
 import { homedir } from 'node:os'

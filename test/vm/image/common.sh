@@ -20,24 +20,24 @@ mirror() {
 }
 
 # Private apt lists and archives in the cache, so that the host's state stays as it is. Lists of a day ago are fresh
-# enough: images are keyed by package names.
+# enough: images are keyed by package names. $1 is one release more, with lists of its own: the image is not made of it.
 private_apt() {
-  local main security key='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
+  local more=${1:-} at=$CACHE/apt${1:+-$1} main security key='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
   main=$(mirror /debian) security=$(mirror /debian-security)
   [ -n "$main" ] && [ -n "$security" ] || { say 'no Debian mirror in /etc/apt'; exit 1; }
-  mkdir -p "$CACHE"/apt/{lists,archives}/partial
+  mkdir -p "$at"/{lists,archives}/partial
   {
     echo "deb $key $main bookworm main"
     echo "deb $key $main bookworm-updates main"
     echo "deb $key $security bookworm-security main"
-  } >"$CACHE/apt/guest.list"
-  { cat "$CACHE/apt/guest.list"; echo "deb $key $main bookworm-backports main"; } >"$CACHE/apt/sources.list"
+  } >"$at/guest.list"
+  { cat "$at/guest.list"; echo "deb $key $main bookworm-backports main"; [ -z "$more" ] || echo "deb $key $main $more main"; } >"$at/sources.list"
   apt_options=(
-    -o Dir::Etc::SourceList="$CACHE/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
-    -o Dir::State::Lists="$CACHE/apt/lists" -o Dir::Cache="$CACHE/apt" -o Dir::Cache::archives="$CACHE/apt/archives"
+    -o Dir::Etc::SourceList="$at/sources.list" -o Dir::Etc::SourceParts=/dev/null
+    -o Dir::State::Lists="$at/lists" -o Dir::Cache="$at" -o Dir::Cache::archives="$at/archives"
     -o APT::Sandbox::User=root -o APT::Update::Post-Invoke= -o DPkg::Post-Invoke= -o Acquire::Languages=none
   )
-  find "$CACHE/apt/lists" -name '*InRelease' -mmin -1440 | grep -q . || {
+  find "$at/lists" -name '*InRelease' -mmin -1440 | grep -q . || {
     say 'reading package lists'
     apt-get "${apt_options[@]}" update -qq
   }
