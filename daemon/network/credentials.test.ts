@@ -83,6 +83,19 @@ describe('redaction', () => {
     )
   })
 
+  it('holds nothing back in which no secret begins', () => {
+    const redactor = new Redactor(secrets)
+    const said = (text: string): string => redactor.push(Buffer.from(text)).toString()
+    expect(said('data: {"n":1}\n\n')).toBe('data: {"n":1}\n\n')
+    // As much as could become one, until it cannot any more.
+    expect([said('data: sk-li'), said('me\n\n')]).toEqual(['data: ', 'sk-lime\n\n'])
+    expect([said(`key ${SECRET.slice(0, -1)}`), said(`${SECRET.slice(-1)}.`), redactor.found]).toEqual([
+      'key ',
+      `${PLACEHOLDER}.`,
+      1,
+    ])
+  })
+
   it('changes nothing else', () => {
     const redactor = new Redactor(secrets)
     const bytes = Buffer.from('nothing to see, sk-live/ab')

@@ -125,13 +125,14 @@ export const redactText = (text: string, secrets: readonly Secret[]): string =>
   secrets.reduce((shown, secret) => shown.replaceAll(secret.value, secret.placeholder), text)
 
 /**
- * Replaces secrets in a stream of bytes. It holds back as many bytes as the longest secret could still begin in, so
- * that a secret which is cut by a chunk is found.
+ * Replaces secrets in a stream of bytes. It holds back the bytes at the end of a piece in which a secret begins, so
+ * that one which is cut by a chunk is found, and nothing else: who waits for an event waits for its last byte too.
  */
 export class Redactor {
   readonly #secrets: readonly { readonly value: Buffer; readonly placeholder: Buffer }[]
   readonly #longest: number
   #rest: Buffer = Buffer.alloc(0)
+  #found = 0
 
   constructor(secrets: readonly Secret[]) {
     // Longer ones first: one spelling may be the beginning of another.
@@ -139,6 +140,11 @@ export class Redactor {
       .sort((a, b) => b.value.length - a.value.length)
       .map(({ value, placeholder }) => ({ value: Buffer.from(value), placeholder: Buffer.from(placeholder) }))
     this.#longest = Math.max(1, ...this.#secrets.map((secret) => secret.value.length))
+  }
+
+  /** How many were replaced. */
+  get found(): number {
+    return this.#found
   }
 
   push(chunk: Uint8Array): Buffer {
@@ -159,10 +165,20 @@ export class Redactor {
       if (hit === undefined) break
       parts.push(bytes.subarray(from, hit.at), hit.placeholder)
       from = hit.at + hit.length
+      this.#found++
     }
-    const keep = final ? bytes.length : Math.max(from, bytes.length - this.#longest + 1)
+    const keep = final ? bytes.length : this.#begun(bytes, from)
     parts.push(bytes.subarray(from, keep))
     return [Buffer.concat(parts), bytes.subarray(keep)]
+  }
+
+  /** Where at the end of these bytes a secret begins that could go on in the next ones. */
+  #begun(bytes: Buffer, from: number): number {
+    for (let at = Math.max(from, bytes.length - this.#longest + 1); at < bytes.length; at++)
+      for (const { value } of this.#secrets)
+        if (bytes[at] === value[0] && value.subarray(0, bytes.length - at).equals(bytes.subarray(at)))
+          return at
+    return bytes.length
   }
 
   #first(bytes: Buffer, from: number): { at: number; length: number; placeholder: Buffer } | undefined {

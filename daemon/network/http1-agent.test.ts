@@ -2,6 +2,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { AgentRequest, AgentResponse } from './agent-request.ts'
 import type { NetworkDenied } from './denial.ts'
+import { type Arrival, markArrival } from './gate.ts'
 import { Http1Agent } from './http1-agent.ts'
 import { LIMITS } from './limits.ts'
 
@@ -11,16 +12,19 @@ let server: Server
 let agents: Http1Agent[]
 let refused: NetworkDenied[]
 let serve: Serve
+let arrived: Arrival | undefined
 const clients: Socket[] = []
 const accepted: Socket[] = []
 
 beforeEach(async () => {
   agents = []
   refused = []
+  arrived = undefined
   serve = (from, to) => say(to, `${from.method} ${from.target}`)
   server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => socket.destroy())
     accepted.push(socket)
+    if (arrived !== undefined) markArrival(socket, arrived)
     agents.push(
       new Http1Agent(socket, LIMITS, {
         serve: (from, to) => serve(from, to),
@@ -135,6 +139,29 @@ it('lets no more in than is read', async () => {
   expect(socket.writableLength).toBeGreaterThan(16 * 1024 * 1024)
 })
 
+it('answers no faster than is read, and everything once it is', async () => {
+  const [count, size] = [200, 500_000]
+  let served = 0
+  serve = (_from, to) => {
+    served++
+    say(to, 'x'.repeat(size))
+  }
+  const { socket } = client()
+  socket.pause()
+  socket.write(`GET / HTTP/1.1\r\n${HOST}\r\n`.repeat(count))
+  // What the kernel holds, which differs from machine to machine, and a few answers.
+  for (let before = -1; before !== served; await soon()) before = served
+  expect(accepted[0]?.writableLength).toBeLessThan(4 * size)
+  expect(served).toBeLessThan(count)
+  let read = 0
+  socket.on('data', (chunk) => {
+    read += chunk.length
+  })
+  socket.resume()
+  while (read < count * size) await soon()
+  expect(served).toBe(count)
+})
+
 it('says how long an answer is in the way that its reader knows', async () => {
   serve = (_from, to) => {
     to.head(200, [['x', 'y']])
@@ -243,3 +270,13 @@ it('gives the connection away for a tunnel and for a WebSocket', async () => {
   posted.socket.write(`POST /ws HTTP/1.1\r\n${HOST}connection: upgrade\r\nupgrade: websocket\r\n\r\n`)
   expect(await posted.closed).toBe('refused 400')
 })
+
+it.each(['connect', 'transparent'] as const)(
+  'opens no tunnel in a connection that came by %s',
+  async (via) => {
+    arrived = { via, port: 80, host: undefined, tls: false, sni: undefined }
+    const { socket, closed } = client()
+    socket.write('CONNECT b:80 HTTP/1.1\r\n\r\nCONNECT c:80 HTTP/1.1\r\n\r\n')
+    expect([await closed, refused.map((one) => one.rule)]).toEqual(['refused 400', ['nested-connect']])
+  },
+)

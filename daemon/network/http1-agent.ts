@@ -37,6 +37,8 @@ export class Http1Agent implements RequestSink, AnswerOwner {
   #takenOver: RequestHead | undefined
   #reading = false
   #closing = false
+  /** Answers were written that the agent has not read. */
+  #unread = false
   /** When patience ends, on the clock of `performance.now()`. */
   #until: number
 
@@ -65,7 +67,7 @@ export class Http1Agent implements RequestSink, AnswerOwner {
       step()
       for (;;) {
         this.#begin()
-        if (this.#answer !== undefined || this.#closing || !this.#parser.ended) break
+        if (this.#answer !== undefined || this.#closing || !this.#parser.ended || this.#full()) break
         this.#parser.next()
       }
     } catch (error) {
@@ -93,6 +95,9 @@ export class Http1Agent implements RequestSink, AnswerOwner {
   head(head: RequestHead): void {
     const { method, upgrade, expect, hasBody } = head
     if (method === 'CONNECT') {
+      // One in the other could go on without end, and each of them costs memory until the last one is closed.
+      if (this.#arrival.via !== 'explicit')
+        throw new NetworkDenied(400, 'nested-connect', 'A tunnel begins at the proxy, not in a connection')
       this.#takenOver = head
       return
     }
@@ -149,15 +154,27 @@ export class Http1Agent implements RequestSink, AnswerOwner {
   #next(): void {
     this.#request = undefined
     this.#until = performance.now() + this.#limits.keepAliveMs
-    if (this.#reading || this.#closing) return
+    if (this.#reading || this.#closing || this.#full()) return
     this.#read(() => this.#parser.next())
     if (this.#parser.waiting <= WAITING_BYTES && this.#socket.isPaused()) this.#socket.resume()
+  }
+
+  /** Who sends requests and does not read the answers gets no more of them: they would be held in memory. */
+  #full(): boolean {
+    if (!this.#unread && this.#socket.writableNeedDrain) {
+      this.#unread = true
+      this.#socket.once('drain', () => {
+        this.#unread = false
+        if (this.#answer === undefined && this.#parser.ended) this.#next()
+      })
+    }
+    return this.#unread
   }
 
   /** Ends what nobody waits for any longer. */
   tick(now: number): void {
     if (now < this.#until || this.#closing) return
-    if (this.#request === undefined && this.#parser.idle) {
+    if (this.#request === undefined && (this.#parser.idle || this.#unread)) {
       this.#socket.destroy()
       return
     }

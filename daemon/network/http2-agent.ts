@@ -5,7 +5,7 @@ import { NetworkDenied } from './denial.ts'
 import { type Arrival, arrivalOf } from './gate.ts'
 import { pairs } from './headers.ts'
 import type { NetworkLimits } from './limits.ts'
-import type { Headers } from './request-nature.ts'
+import { type Headers, header } from './request-nature.ts'
 
 export interface Http2Owner {
   serve(from: AgentRequest, to: AgentResponse): void
@@ -93,14 +93,16 @@ class Http2Request implements AgentRequest {
     this.#stream = stream
     this.method = String(headers[':method'] ?? '')
     this.target = String(headers[':path'] ?? '')
-    this.headers = raw
+    this.#hasBody = !stream.endAfterHeaders
+    // A body whose length is not said is judged like one in chunks: a read has none.
+    const unsaid = this.#hasBody && header(raw, 'content-length') === undefined
+    this.headers = unsaid ? [...raw, ['transfer-encoding', 'chunked']] : raw
     const socket = stream.session?.socket
     // A session that is gone has nothing to say; `connect` without a host matches no request.
     this.arrival =
       socket === undefined
         ? { via: 'connect', port: 0, host: undefined, tls: true, sni: undefined }
         : arrivalOf(socket)
-    this.#hasBody = !stream.endAfterHeaders
   }
 
   get body(): Readable | undefined {

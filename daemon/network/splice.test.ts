@@ -82,3 +82,36 @@ it('an end that is taken away takes the other with it, whatever is still unsent'
   agent.destroy()
   await expect.poll(() => upstream.destroyed).toBe(true)
 })
+
+it('what must not arrive is held back and ends both', async () => {
+  let heard = false
+  const other = await serve((socket) => {
+    const over = (): void => {
+      heard = true
+      socket.destroy()
+    }
+    socket.once('end', over).on('error', over)
+    socket.write('fine, ')
+    socket.once('data', () => socket.write('secret'))
+  })
+  const port = await serve((agent) => {
+    const upstream = connect({ port: other, host: '127.0.0.1' })
+    const search = {
+      push: (chunk: Buffer) => {
+        if (chunk.includes('secret')) throw new Error('found')
+        return chunk
+      },
+      end: () => Buffer.from('rest'),
+    }
+    splice({ limits: LIMITS, budget: new BudgetMeter() }, agent, upstream, undefined, 'x', search)
+  })
+  const client = connect(port, '127.0.0.1').on('error', () => undefined)
+  let text = ''
+  client.on('data', (chunk) => {
+    text += String(chunk)
+    client.write('now')
+  })
+  await new Promise((done) => client.once('close', done))
+  while (!heard) await new Promise((soon) => setTimeout(soon, 5))
+  expect(text).toBe('fine, ')
+})

@@ -2,14 +2,15 @@ import type { Duplex } from 'node:stream'
 import type { AskedHead } from './agent-request.ts'
 import { judgeable } from './arriving.ts'
 import { refuseRaw } from './connect.ts'
+import { Redactor, redactText, type Secret } from './credentials.ts'
 import { NetworkDenied } from './denial.ts'
 import type { AnswerHandler, Exchange } from './exchange.ts'
-import { outgoing } from './forward.ts'
+import { type Outgoing, outgoing } from './forward.ts'
 import type { Gate } from './gate.ts'
 import { responseHeaders } from './headers.ts'
 import type { Headers } from './request-nature.ts'
 import { judge } from './serve.ts'
-import { splice } from './splice.ts'
+import { type Search, splice } from './splice.ts'
 import { upstreamError } from './upstream-error.ts'
 
 /** A WebSocket can carry anything, so only a live rule lets it through; what is in it is not looked at. */
@@ -33,7 +34,7 @@ export async function upgradeWebSocket(
     const out = outgoing(gate, judged, decision)
     const allowed = matched?.addresses ?? []
     const upstream = await new Promise<Duplex>((done, failed) => {
-      const handler = new UpgradeRelay(socket, done, failed)
+      const handler = new UpgradeRelay(socket, out.secrets, done, failed)
       gate.upstream
         .dispatch(
           {
@@ -43,7 +44,7 @@ export async function upgradeWebSocket(
             allowed,
             method: 'GET',
             target: out.target,
-            headers: out.headers,
+            headers: searchable(out),
             body: null,
             upgrade: 'websocket',
           },
@@ -52,7 +53,8 @@ export async function upgradeWebSocket(
         .catch(failed)
     })
     if (head.length > 0) upstream.write(head)
-    splice(gate, socket, upstream, matched, host.text)
+    const search = out.secrets.length === 0 ? undefined : searchFor(out.secrets, gate, subject)
+    splice(gate, socket, upstream, matched, host.text, search)
     socket.resume()
     upstream.resume()
   } catch (error) {
@@ -62,14 +64,40 @@ export async function upgradeWebSocket(
   }
 }
 
+/** Frames that are compressed could not be searched for a secret that went out. */
+const searchable = ({ headers, secrets }: Outgoing): Headers =>
+  secrets.length === 0 ? headers : headers.filter(([name]) => name !== 'sec-websocket-extensions')
+
+/** A frame says how long it is, so a secret in it cannot be replaced by something else: it ends the connection. */
+function searchFor(secrets: readonly Secret[], gate: Gate, subject: string): Search {
+  const redactor = new Redactor(secrets)
+  return {
+    push: (chunk) => {
+      const clean = redactor.push(chunk)
+      if (redactor.found === 0) return clean
+      const denied = new NetworkDenied(502, 'secret-echoed', 'The other end said a credential of this branch')
+      gate.denied(subject, denied)
+      throw denied
+    },
+    end: () => redactor.end(),
+  }
+}
+
 class UpgradeRelay implements AnswerHandler {
   readonly #agent: Duplex
+  readonly #secrets: readonly Secret[]
   readonly #done: (upstream: Duplex) => void
   readonly #failed: (error: unknown) => void
   #exchange: Exchange | undefined
 
-  constructor(agent: Duplex, done: (upstream: Duplex) => void, failed: (error: unknown) => void) {
+  constructor(
+    agent: Duplex,
+    secrets: readonly Secret[],
+    done: (upstream: Duplex) => void,
+    failed: (error: unknown) => void,
+  ) {
     this.#agent = agent
+    this.#secrets = secrets
     this.#done = done
     this.#failed = failed
   }
@@ -80,7 +108,9 @@ class UpgradeRelay implements AnswerHandler {
   }
 
   upgraded(headers: Headers, upstream: Duplex): void {
-    const lines = responseHeaders(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    const lines = responseHeaders(headers).map(
+      ([name, value]) => `${name}: ${redactText(value, this.#secrets)}\r\n`,
+    )
     this.#agent.write(
       `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n${lines.join('')}\r\n`,
     )

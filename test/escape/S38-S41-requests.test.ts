@@ -76,6 +76,23 @@ describe('S38 a read that is a write', () => {
     expect(await left()).toBeGreaterThan(0)
   })
 
+  it('a body without a length makes a write of a GET, also over HTTP/2', async () => {
+    const rig = await open(PROFILE)
+    const { left } = await watch(rig)
+    const body = ['-X', 'GET', '-T', '-']
+    for (const version of ['--http1.1', '--http2']) {
+      const ask = async (host: string, ...more: string[]): Promise<string> => {
+        const argv = ['curl', '-sS', '--max-time', '60', '-w', '|%{http_code}', version, ...more]
+        return (await rig.run([...argv, `https://${host}/x`], { input: 'data' })).out
+      }
+      expect(await ask('r.example.com', ...body), version).toMatch(/"rule":"read".*\|403$/s)
+      expect(await ask('q.example.com', ...body), version).toMatch(/"queued":true.*\|202$/s)
+      expect([await left(), rig.outside.requests]).toEqual([0, []])
+    }
+    expect(await curl(rig, '--http2', 'https://r.example.com/x')).toMatch(/\|200$/)
+    expect(await left()).toBeGreaterThan(0)
+  })
+
   it('an upgrade and a git push are denied where they would have to be queued', async () => {
     const rig = await open(PROFILE)
     const { left } = await watch(rig)
@@ -235,6 +252,28 @@ describe('S40 credentials', () => {
     for (const form of [SECRET, Buffer.from(SECRET).toString('base64').replace(/=+$/, '')])
       expect(out).not.toContain(form)
     expect(JSON.stringify(rig.network.environment)).not.toContain(SECRET)
+  })
+
+  it('come back over a WebSocket in no header, and a frame with one ends it', async () => {
+    const rig = await open(profile())
+    const asked: (string | undefined)[] = []
+    rig.outside.upgrade = ({ headers }, socket) => {
+      asked.push(headers.authorization, headers['sec-websocket-extensions'])
+      const head = `HTTP/1.1 101 Switching\r\nupgrade: websocket\r\nconnection: upgrade\r\nx-echo: ${headers.authorization}\r\n`
+      socket.on('error', () => undefined)
+      socket.write(`${head}\r\nframe 1`)
+      setTimeout(() => socket.end(`, frame 2 ${headers.authorization} and more`), 50)
+    }
+    const words = 'Connection: Upgrade|Upgrade: websocket|Sec-WebSocket-Key: eA==|Sec-WebSocket-Extensions: x'
+    const upgrade = ['-i', '--http1.1', ...words.split('|').flatMap((line) => ['-H', line])]
+    const out = await curl(rig, ...upgrade, ...bearer, 'https://api.example.com/ws')
+    expect(out).toContain(`x-echo: Bearer ${PLACEHOLDER}`)
+    expect([out.includes(SECRET), out.includes('and more')]).toEqual([false, false])
+    expect(rig.events).toContainEqual(expect.objectContaining({ rule: 'secret-echoed' }))
+    // The control: where no credential went out, everything passes as it came.
+    const plain = await curl(rig, ...upgrade, '-H', 'Authorization: mine', 'https://api.example.com/ws')
+    expect(plain).toContain('frame 1, frame 2 mine and more')
+    expect(asked).toEqual([`Bearer ${SECRET}`, undefined, 'mine', 'x'])
   })
 
   it('do not follow a redirect to another host, and do not go out in clear text', async () => {
