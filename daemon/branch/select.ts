@@ -117,9 +117,10 @@ export function globMatcher(pattern: string): Matcher {
   const end = automaton.end()
   const named = addGlob(automaton, trimmed, automaton.below(end))
   const start = trimmed.includes('/') ? named : automaton.directories(named)
+  const matches = automaton.matcher(start, end)
   return (path, base) => {
     const shown = showBytes(Buffer.from(path))
-    return automaton.matches(start, end, absolute ? `${base}/${shown}` : shown)
+    return matches(absolute ? `${base}/${shown}` : shown)
   }
 }
 

@@ -1,9 +1,10 @@
 // pure
+import { StateWalk } from './automaton-walk.ts'
 
 /** Whether one character may stand here. */
 type Test = (char: string) => boolean
 
-interface State {
+export interface State {
   /** Null: nothing is read, all of `next` are entered. */
   test: Test | null
   next: number[]
@@ -73,30 +74,9 @@ export class Automaton {
     return this.many(ANY, next)
   }
 
-  matches(start: number, end: number, text: string): boolean {
-    const states = this.#states
-    const seen = new Int32Array(states.length).fill(-1)
-    const enter = (state: number, step: number, into: number[]): void => {
-      const open = [state]
-      for (let at = open.pop(); at !== undefined; at = open.pop()) {
-        if (seen[at] === step) continue
-        seen[at] = step
-        into.push(at)
-        const { test, next } = states[at] ?? { test: ANY, next: [] }
-        if (test === null) open.push(...next)
-      }
-    }
-    let active: number[] = []
-    enter(start, 0, active)
-    for (let at = 0; at < text.length && active.length > 0; at++) {
-      const following: number[] = []
-      for (const index of active) {
-        const state = states[index]
-        if (state?.test?.(text[at] ?? '') === true)
-          for (const next of state.next) enter(next, at + 1, following)
-      }
-      active = following
-    }
-    return active.includes(end)
+  /** Whether a text leads from one state to the other. Nothing may be added any more. */
+  matcher(start: number, end: number): (text: string) => boolean {
+    const walk = new StateWalk(this.#states, start, end)
+    return (text) => walk.arrives(text)
   }
 }

@@ -4,7 +4,7 @@ import { encodePath } from '../contract/bytes.ts'
 import type { Changeset } from '../contract/changeset.ts'
 import type { Finding, Tier } from '../contract/verdict.ts'
 import { readDocument } from './document.ts'
-import { bytes, count, oneOrMore, pathPattern, seconds, why } from './fields.ts'
+import { anyPattern, bytes, count, oneOrMore, pathPattern, seconds, why } from './fields.ts'
 import { fold } from './fold.ts'
 import { globExpression } from './glob.ts'
 import { checkDocument } from './schema-error.ts'
@@ -27,9 +27,7 @@ const rateLimit = z.strictObject({
 const rule = z.strictObject({
   id: z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, 'a lower-case name of letters, digits and "-"'),
   kinds: oneOrMore(z.enum(ACTION_KINDS)).optional().describe('Default: every kind.'),
-  targets: oneOrMore(z.string().min(1).max(4095)).describe(
-    'Globs: absolute paths, or "METHOD host/path" for requests.',
-  ),
+  targets: oneOrMore(anyPattern).describe('Globs: absolute paths, or "METHOD host/path" for requests.'),
   tier,
   limit: rateLimit.optional().describe('More than this needs a person.'),
   window: z

@@ -1,5 +1,6 @@
 // pure
 import { z } from 'zod'
+import { isTooDeep } from './glob.ts'
 
 /** Building blocks of the YAML schemas: every message completes the words "found X, expected …". */
 
@@ -24,10 +25,17 @@ export const path = z
   .refine((text) => !/[*?[\]{}]/.test(text), 'a path without wildcards')
   .describe('Absolute path on the host; "~/" is the requester\'s home.')
 
+const isShallow = (text: string): boolean => !isTooDeep(text)
+const SHALLOW = 'a pattern with at most 64 choices within each other'
+
+/** A glob over anything. */
+export const anyPattern = z.string().min(1).max(4095).refine(isShallow, SHALLOW)
+
 export const pathPattern = z
   .string()
   .max(4095, 'a pattern of at most 4095 bytes')
   .refine(plainPath, 'an absolute pattern or one below "~/", without "..", "//" or a slash at the end')
+  .refine(isShallow, SHALLOW)
   .describe('Glob over absolute targets: "*" stays within a directory, "**" does not.')
 
 export const oneOrMore = <Item extends z.ZodType>(item: Item) =>

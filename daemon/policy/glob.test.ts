@@ -50,6 +50,13 @@ describe('the globs of a profile', () => {
     )
   })
 
+  it('are read to a depth that nobody writes, and refused beyond it', () => {
+    const nested = (depth: number): string => `/${'{'.repeat(depth)}a${'}'.repeat(depth)}`
+    expect(globExpression(nested(64)).test('/a')).toBe(true)
+    for (const pattern of [nested(65), nested(100_000), `/${'{a,'.repeat(3500)}`])
+      expect(() => globExpression(pattern)).toThrow(expect.objectContaining({ code: 'policy-invalid' }))
+  })
+
   it('end on a name that was made to be tried in every way', () => {
     const name = `/${'a'.repeat(4000)}`
     for (const pattern of [

@@ -1,5 +1,6 @@
 // pure
 import { Automaton } from '../lib/automaton.ts'
+import { PuzzledError } from '../lib/errors.ts'
 
 /** What a pattern is made of. Repetitions: a name's characters (`*`), anything (`**`), whole directories (`**` and a slash). */
 type Part =
@@ -22,8 +23,27 @@ export function globExpression(pattern: string): Glob {
   return waysOf(parts) > 1 ? automatonOf(parts) : expressionOf(parts)
 }
 
+/** More choices within choices than anybody writes; each is a call within a call here. */
+const MOST_DEPTH = 64
+
+/** Whether its choices stand within each other further than is read here. */
+export function isTooDeep(pattern: string): boolean {
+  let depth = 0
+  for (const char of pattern) {
+    if (char === '{') depth++
+    else if (char === '}' && depth > 0) depth--
+    if (depth > MOST_DEPTH) return true
+  }
+  return false
+}
+
 /** The end of a pattern closes what is open. */
 function parse(pattern: string): Part[] {
+  if (isTooDeep(pattern))
+    throw new PuzzledError(
+      'policy-invalid',
+      `A pattern has more than ${MOST_DEPTH} choices within each other`,
+    )
   const open: Part[][][] = [[[]]]
   const add = (part: Part): unknown => open.at(-1)?.at(-1)?.push(part)
   const close = (): void => {
@@ -83,7 +103,7 @@ function automatonOf(parts: readonly Part[]): Glob {
   const automaton = new Automaton()
   const end = automaton.end()
   const start = addAll(automaton, parts, automaton.below(end))
-  return { test: (text) => automaton.matches(start, end, text) }
+  return { test: automaton.matcher(start, end) }
 }
 
 const inName = (char: string): boolean => char !== '/'
