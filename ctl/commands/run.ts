@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import type { Outcome, RunRequest } from '../../daemon/contract/engine.ts'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { parseBudgets } from '../budget-option.ts'
@@ -19,6 +18,7 @@ import {
   type VerbContext,
   type VerbRun,
 } from '../verb.ts'
+import { fromHere, workingDirectory } from '../working-directory.ts'
 
 export const run: VerbRun = async (context, command, options) => {
   const request = requestOf(command, options)
@@ -66,11 +66,11 @@ function stdioOf(options: OptionValues): RunRequest['stdio'] {
 }
 
 function requestOf(command: readonly string[], options: OptionValues): RunRequest {
-  const bases = listOption(options, 'base').map((base) => resolve(base))
+  const bases = listOption(options, 'base').map((base) => fromHere(base))
   const cwd = textOption(options, 'cwd')
   return runRequest(command, {
-    bases: bases.length === 0 ? [process.cwd()] : bases,
-    ...(cwd === null ? {} : { cwd: resolve(cwd) }),
+    bases: bases.length === 0 ? [workingDirectory()] : bases,
+    ...(cwd === null ? {} : { cwd: fromHere(cwd) }),
     profile: textOption(options, 'profile') ?? 'standard',
     name: textOption(options, 'name'),
     afterwards: afterwardsOf(textOption(options, 'then') ?? 'gate'),

@@ -37,6 +37,11 @@ export interface SpawnOp {
    * 32-bit integer.
    */
   readonly patch?: readonly { readonly arg: number; readonly offset: number; readonly slot: string }[]
+  /**
+   * This very object is part of many plans and never changes, nor do the bytes of its arguments, which nobody writes: how
+   * it is laid out in memory may be remembered. Not together with `patch`.
+   */
+  readonly kept?: true
 }
 
 export interface SpawnRequest {

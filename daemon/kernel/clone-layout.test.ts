@@ -90,7 +90,39 @@ describe('the layout of a plan', () => {
     ])
   })
 
+  it('of an entry that is kept is the same in every plan, at every place of it', () => {
+    const addressOf = addresses()
+    const bytes = Buffer.from('a\0')
+    const struct = { struct: Buffer.alloc(16), pointers: [{ offset: 8, to: bytes }] }
+    const use = op('write', [{ slot: 'a' }, bytes, struct, -2, 2n ** 63n], { expect: { errno: 'EPERM' } })
+    const make = op('dup', [1], { store: 'a' })
+    const kept = [make, { ...use, kept: true as const }, last]
+    const longer = [op('getpid', []), ...kept]
+    const stores = (made: Layout) => {
+      const table = made.keep.find((one) => addressOf(one) === made.plan.readBigUInt64LE(16))
+      const words = Buffer.from(table ?? [])
+      return [words.readBigInt64LE(0), words.readBigUInt64LE(8) - addressOf(made.ops)]
+    }
+    for (let round = 0; round < 2; round++) {
+      expect(words(layout(kept, addressOf), 1)).toEqual(words(layout([make, use, last], addressOf), 1))
+      expect(words(layout(longer, addressOf), 2)).toEqual(words(layout(kept, addressOf), 1))
+      expect(stores(layout(kept, addressOf))).toEqual([0n, 80n + 8n])
+      expect(stores(layout(longer, addressOf))).toEqual([1n, 160n + 8n])
+      // Whoever runs the plan holds on to what it points at.
+      expect(layout(kept, addressOf).keep).toEqual(expect.arrayContaining([bytes, struct.struct]))
+    }
+    expect(() => layout([kept[1] as SpawnOp, last])).toThrow(/before it is stored/)
+  })
+
   it.each([
+    [
+      'an entry that is kept and patched',
+      [
+        op('dup', [1], { store: 'a' }),
+        op('write', [1, Buffer.alloc(8), 8], { kept: true, patch: [{ arg: 1, offset: 0, slot: 'a' }] }),
+        last,
+      ],
+    ],
     ['nothing to execute', [op('getpid', [])]],
     ['a call that does not exist', [op('getpidd', []), last]],
     ['a slot that nobody stores', [op('close', [{ slot: 'a' }]), last]],

@@ -104,7 +104,8 @@ export function layOut(request: SpawnRequest, addressOf: AddressOf): Layout {
   const addresses = new Addresses(addressOf)
   const ops = Buffer.alloc(list.length * OP.bytes)
   const stores = new Stores(list, addresses.of(ops))
-  for (const [index, op] of list.entries()) writeOp(ops, op, index, stores, addresses)
+  for (const [index, op] of list.entries())
+    (op.kept === true ? writeKept : writeOp)(ops, op, index, stores, addresses)
 
   const plan = Buffer.alloc(PLAN.bytes)
   writeWord(plan, addresses.of(ops), PLAN.ops)
@@ -126,6 +127,39 @@ function cloneArguments(request: SpawnRequest, pidfdAddress: bigint): Buffer {
   bytes.writeBigUInt64LE(flags, clone_args.flags)
   bytes.writeBigUInt64LE(pidfdAddress, clone_args.pidfd)
   return bytes
+}
+
+/** What `writeOp` wrote for an entry that is part of many plans: its words, and where results go. */
+interface Remembered {
+  readonly words: Int32Array
+  readonly slots: readonly { readonly slot: string; readonly at: number }[]
+  /** Whatever the words point at: it stays where it is as long as somebody refers to it. */
+  readonly pointedAt: readonly Uint8Array[]
+}
+
+const remembered = new WeakMap<SpawnOp, Remembered>()
+
+function writeKept(ops: Buffer, op: SpawnOp, index: number, stores: Stores, addresses: Addresses): void {
+  if (op.patch !== undefined) defect(`${op.name}: kept and patched`)
+  const known = remembered.get(op)
+  if (known !== undefined) {
+    // Word by word: asking for a copy of eighty bytes takes longer than making it.
+    for (let word = 0; word < known.words.length; word++)
+      if (known.words[word] !== 0) ops.writeInt32LE(known.words[word] ?? 0, index * OP.bytes + word * 4)
+    for (const bytes of known.pointedAt) addresses.keep.push(bytes)
+    for (const { slot, at } of known.slots)
+      stores.connect(slot, index, stores.opsAddress + index * OP.bytes + at)
+    return
+  }
+  const before = addresses.keep.length
+  writeOp(ops, op, index, stores, addresses)
+  const slots = op.args.flatMap((arg, position) =>
+    isSlot(arg) ? [{ slot: arg.slot, at: OP.args + position * 8 }] : [],
+  )
+  const words = Int32Array.from({ length: OP.bytes / 4 }, (_, word) =>
+    ops.readInt32LE(index * OP.bytes + word * 4),
+  )
+  remembered.set(op, { words, slots, pointedAt: addresses.keep.slice(before) })
 }
 
 function writeOp(ops: Buffer, op: SpawnOp, index: number, stores: Stores, addresses: Addresses): void {
@@ -195,31 +229,38 @@ function writeExpected(ops: Buffer, op: SpawnOp, at: number): void {
 class Stores {
   readonly opsAddress: number
   readonly #madeBy = new Map<string, number>()
-  readonly #connections: { from: number; to: number }[] = []
+  /** By the entry that makes the result: a sort of some two hundred took as long as laying out the rest. */
+  readonly #targets: number[][]
+  #count = 0
 
   constructor(ops: readonly SpawnOp[], opsAddress: number) {
     this.opsAddress = opsAddress
-    ops.forEach(({ store, name }, index) => {
-      if (store === undefined) return
+    this.#targets = new Array(ops.length)
+    for (const [index, { store, name }] of ops.entries()) {
+      if (store === undefined) continue
       if (this.#madeBy.has(store)) defect(`${name}: "${store}" is stored twice`)
       this.#madeBy.set(store, index)
-    })
+      this.#targets[index] = []
+    }
   }
 
   connect(slot: string, usedBy: number, to: number): void {
     const from = this.#madeBy.get(slot)
     if (from === undefined || from >= usedBy) defect(`entry ${usedBy} uses "${slot}" before it is stored`)
-    this.#connections.push({ from, to })
+    this.#targets[from]?.push(to)
+    this.#count++
   }
 
   encode(): Buffer {
-    const bytes = Buffer.alloc((this.#connections.length + 1) * STORE.bytes)
-    const sorted = this.#connections.toSorted((a, b) => a.from - b.from)
-    sorted.forEach(({ from, to }, index) => {
-      writeWord(bytes, from, index * STORE.bytes + STORE.from)
-      writeWord(bytes, to, index * STORE.bytes + STORE.to)
-    })
-    writeWord(bytes, -1, sorted.length * STORE.bytes)
+    const bytes = Buffer.alloc((this.#count + 1) * STORE.bytes)
+    let at = 0
+    for (const [from, targets] of this.#targets.entries())
+      for (const to of targets ?? []) {
+        writeWord(bytes, from, at + STORE.from)
+        writeWord(bytes, to, at + STORE.to)
+        at += STORE.bytes
+      }
+    writeWord(bytes, -1, at)
     return bytes
   }
 }

@@ -1,5 +1,6 @@
 // pure
 import type { SpawnOp } from '../contract/spawn.ts'
+import { KeptOps, keep } from './kept-ops.ts'
 
 const PR = {
   SET_DUMPABLE: 4,
@@ -47,7 +48,12 @@ export const capsBeforeIdentityOps = (): readonly SpawnOp[] => [
  * which each is still allowed), locks securebits, sets no_new_privs.
  * `lastCapability` is /proc/sys/kernel/cap_last_cap of the running kernel: a hole would be a capability kept.
  */
-export function capsOps(lastCapability: number): readonly SpawnOp[] {
+export const capsOps = (lastCapability: number): readonly SpawnOp[] =>
+  kept.of(String(lastCapability), () => keep(dropOps(lastCapability)))
+
+const kept = new KeptOps<readonly SpawnOp[]>()
+
+function dropOps(lastCapability: number): SpawnOp[] {
   const bounding = Array.from({ length: lastCapability + 1 }, (_, capability) =>
     prctl(`drop capability ${capability} from the bounding set`, PR.CAPBSET_DROP, capability),
   )

@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import type { AgentExit } from '../contract/branch.ts'
 import {
   cgroupAccount,
@@ -30,6 +30,9 @@ export interface StartedProcess {
 
 /** A caller reads at leisure: beyond this the copy goes on, but the end of the agent is told. */
 const DRAIN_MILLIS = 5_000
+
+/** For so long a process that is about to be gone is looked for in every turn of the loop. */
+const TURNS_MILLIS = 2
 
 async function atMost(milliseconds: number, work: Promise<void>): Promise<void> {
   const timer = new AbortController()
@@ -172,12 +175,20 @@ export class HeldProcess {
     }
   }
 
-  /** The pipe ends a moment before the process can be collected: the kernel first ends the rest of the namespace. */
+  /**
+   * The pipe ends a moment before the process can be collected: the kernel first ends the rest of the namespace. That is
+   * mostly a fraction of a millisecond, the least that a timer waits is one.
+   */
   async #reap(): Promise<ProcessEnd> {
-    for (let pause = 0; ; pause = Math.min(pause + 1, 20)) {
+    const patience = performance.now() + TURNS_MILLIS
+    for (let pause = 1; ; ) {
       const end = waitPidfd(this.#pidfd)
       if (end !== undefined) return end
-      await delay(pause)
+      if (performance.now() < patience) await turn()
+      else {
+        await delay(pause)
+        pause = Math.min(pause + 1, 20)
+      }
     }
   }
 }

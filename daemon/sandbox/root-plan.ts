@@ -25,6 +25,7 @@ import {
   setMountAttributes,
   slot,
 } from './calls.ts'
+import { KeptOps, keep } from './kept-ops.ts'
 import { type OverlayInput, overlayOps } from './overlay-plan.ts'
 import { devOps, fileOps, newTmpfs, procOps, terminalOps } from './own-filesystems.ts'
 import { coverOf, isFilePlace, missingDirectories, type Place } from './places.ts'
@@ -54,7 +55,15 @@ export interface RootPlanInput extends OverlayInput {
  * Opens what the agent will see of the requester's files. Runs with the requester's file rights (see `identity.ts`):
  * a place that the requester cannot reach must not become visible because root mounted it.
  */
-export const sourceOps = (places: readonly Place[]): SpawnOp[] =>
+export const sourceOps = (places: readonly Place[]): readonly SpawnOp[] =>
+  keptSources.of(places.map(sourceKey).join('\0\0'), () => keep(openOps(places)))
+
+const keptSources = new KeptOps<Ops>()
+
+const sourceKey = (place: Place): string =>
+  place.kind === 'overlay' ? `${place.path}\0${place.layers.base}` : placeKey(place)
+
+const openOps = (places: readonly Place[]): SpawnOp[] =>
   places.flatMap((place) =>
     place.kind === 'overlay'
       ? [openPath(`open the base ${quoted(place.path)}`, place.layers.base, sourceSlot(place.path))]
@@ -71,22 +80,78 @@ export const sourceOps = (places: readonly Place[]): SpawnOp[] =>
 
 /** Builds the agent's root beside the host's, leaves the host's behind, and makes the new one read-only. */
 export function rootOps(input: RootPlanInput): SpawnOp[] {
+  const { begin, places, middle, end } = kept.of(keyOf(input), () => keptParts(input))
   return [
-    call('make mount propagation private', 'mount', null, cstring('/'), null, MS_REC | MS_PRIVATE, null),
-    ...newTmpfs('the new root', ROOT, { mode: 0o755, size: '16m' }, SHIELDED),
-    // Over "/": absolute paths still lead into the host, because the process keeps its old root until the pivot.
-    openPath('open the old root', '/', 'old root'),
-    attach('mount the new root over "/"', slot(ROOT), 'old root'),
-    ...stagingOps(),
-    ...input.places.flatMap((place, index) => placeOps(input, place, input.places.slice(0, index))),
-    ...removeStagingOps(),
+    ...begin,
+    ...input.places.flatMap((place, index) => [
+      ...(places[index] ?? placeOps(input, place, input.places.slice(0, index))),
+      ...(place.kind === 'dev' ? terminalOps(input.terminals) : []),
+    ]),
+    ...middle,
     ...denialsOps(input.denials),
-    ...readOnlyDevOps(input.places),
-    setMountAttributes('make the new root read-only', ROOT, MOUNT_ATTR_RDONLY, false),
-    changeDirectory('enter the new root', ROOT),
-    call('pivot to the new root', 'pivot_root', cstring('.'), cstring('.')),
-    call('detach the old root', 'umount2', cstring('.'), MNT_DETACH),
+    ...end,
   ]
+}
+
+type Ops = readonly SpawnOp[]
+
+/** Everything but layers, contents and descriptors; null stands where one of these comes between. */
+interface KeptParts {
+  readonly begin: Ops
+  readonly places: readonly (Ops | null)[]
+  readonly middle: Ops
+  readonly end: Ops
+}
+
+const kept = new KeptOps<KeptParts>()
+
+/** All of a place but its layers and contents, which are planned anew; no path has a NUL in it. */
+const keyOf = ({ places, agent }: RootPlanInput): string => {
+  let key = `${agent.uid} ${agent.gid}`
+  for (const place of places) key += `\0\0${placeKey(place)}`
+  return key
+}
+
+function placeKey(place: Place): string {
+  const { kind, path } = place
+  switch (kind) {
+    case 'bind':
+      return `${kind}\0${path}\0${place.source}\0${place.of}`
+    case 'link':
+      return `${kind}\0${path}\0${place.target}`
+    case 'tmpfs':
+      return `${kind}\0${path}\0${place.size}\0${place.mode}\0${place.own}`
+    case 'mask':
+      return `${kind}\0${path}\0${place.of}`
+    default:
+      return `${kind}\0${path}`
+  }
+}
+
+function keptParts(input: RootPlanInput): KeptParts {
+  return {
+    begin: keep([
+      call('make mount propagation private', 'mount', null, cstring('/'), null, MS_REC | MS_PRIVATE, null),
+      ...newTmpfs('the new root', ROOT, { mode: 0o755, size: '16m' }, SHIELDED),
+      // Over "/": absolute paths still lead into the host, because the process keeps its old root until the pivot.
+      openPath('open the old root', '/', 'old root'),
+      attach('mount the new root over "/"', slot(ROOT), 'old root'),
+      ...stagingOps(),
+    ]),
+    places: input.places.map((place, index) =>
+      place.kind === 'overlay' || place.kind === 'file'
+        ? null
+        : keep(placeOps(input, place, input.places.slice(0, index))),
+    ),
+    middle: keep(removeStagingOps()),
+    end: keep([
+      ...readOnlyDevOps(input.places),
+      setMountAttributes('make the new root read-only', ROOT, MOUNT_ATTR_RDONLY, false),
+      changeDirectory('enter the new root', ROOT),
+      call('pivot to the new root', 'pivot_root', cstring('.'), cstring('.')),
+      call('detach the old root', 'umount2', cstring('.'), MNT_DETACH),
+    ]),
+  }
 }
 
 const STAGING_NAME = '.puzzled'
@@ -155,7 +220,6 @@ function placeOps(input: RootPlanInput, place: Place, placed: readonly Place[]):
     openBelow(`open the mount point ${shown}`, ROOT, place.path, targetSlot(place.path)),
     ...mountedOps(input, place),
     attach(`mount ${describe(place)} on ${shown}`, slot(mountSlot(place.path)), targetSlot(place.path)),
-    ...(place.kind === 'dev' ? terminalOps(input.terminals) : []),
   ]
 }
 

@@ -27,8 +27,15 @@ export const LISTENER_SLOT = 'seccomp-listener'
  * Installs the filters in order; the strictest answer of all of them counts. Must come after no_new_privs and after
  * everything else that configures: later system calls of the child are judged, too.
  */
-export function seccompOps(filters: readonly SeccompFilter[]): readonly SpawnOp[] {
-  return filters.map((filter) => ({
+export const seccompOps = (filters: readonly SeccompFilter[]): readonly SpawnOp[] => filters.map(filterOp)
+
+const kept = new WeakMap<SeccompFilter, SpawnOp>()
+
+/** Filters are made once in the life of a process, and so is how they are installed. */
+function filterOp(filter: SeccompFilter): SpawnOp {
+  const known = kept.get(filter)
+  if (known !== undefined) return known
+  const op: SpawnOp = {
     name: `install seccomp filter "${filter.name}" (${filter.bpf.length / INSTRUCTION_BYTES} instructions)`,
     call: 'seccomp',
     args: [
@@ -38,8 +45,11 @@ export function seccompOps(filters: readonly SeccompFilter[]): readonly SpawnOp[
       programHeader(filter.bpf),
     ],
     expect: 'ok' as const,
+    kept: true,
     ...(filter.listener === true ? { store: LISTENER_SLOT } : {}),
-  }))
+  }
+  kept.set(filter, op)
+  return op
 }
 
 /** `struct sock_fprog`: the number of instructions, padding, and the address of the first. */

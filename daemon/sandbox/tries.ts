@@ -1,5 +1,6 @@
 // pure
 import type { SpawnArg, SpawnOp } from '../contract/spawn.ts'
+import { keep } from './kept-ops.ts'
 
 /**
  * Doors that are tried after they were locked. Each entry must fail with exactly this errno, or the agent is not
@@ -34,15 +35,15 @@ export function lockedByCapabilities(uid: number): readonly SpawnOp[] {
 }
 
 /** Locked by seccomp; tried between it and exec. Every program denies these. */
-export function lockedBySeccomp(): readonly SpawnOp[] {
-  return [
-    door('make a user namespace', 'EPERM', 'unshare', CLONE_NEWUSER),
-    door('call clone3', 'ENOSYS', 'clone3', null, 0),
-    door('trace a process', 'EPERM', 'ptrace', 0, 0, 0, 0),
-    door('load a BPF program', 'EPERM', 'bpf', 0, null, 0),
-    door('set up io_uring', 'EPERM', 'io_uring_setup', 1, null),
-    door('use the keyring', 'EPERM', 'keyctl', 0, 0, 0, 0, 0),
-    door('clone a mount', 'EPERM', 'open_tree', AT_FDCWD, text('/'), 1),
-    door('watch page faults', 'EPERM', 'userfaultfd', 0),
-  ]
-}
+export const lockedBySeccomp = (): readonly SpawnOp[] => BY_SECCOMP
+
+const BY_SECCOMP = keep([
+  door('make a user namespace', 'EPERM', 'unshare', CLONE_NEWUSER),
+  door('call clone3', 'ENOSYS', 'clone3', null, 0),
+  door('trace a process', 'EPERM', 'ptrace', 0, 0, 0, 0),
+  door('load a BPF program', 'EPERM', 'bpf', 0, null, 0),
+  door('set up io_uring', 'EPERM', 'io_uring_setup', 1, null),
+  door('use the keyring', 'EPERM', 'keyctl', 0, 0, 0, 0, 0),
+  door('clone a mount', 'EPERM', 'open_tree', AT_FDCWD, text('/'), 1),
+  door('watch page faults', 'EPERM', 'userfaultfd', 0),
+])

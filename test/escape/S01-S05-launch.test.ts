@@ -93,7 +93,7 @@ describe('S4 the setup phase', () => {
     { timeout },
     async () => {
       const branch = branchFor()
-      const { child, output, ended } = hijack(600, process.execPath)
+      const { child, output, ended } = hijack(timeout / 1000, process.execPath)
       child.stdin?.end()
       for (let launch = 0; launch < LAUNCHES; launch++) await commandIn(branch, ['true'])
       child.kill('SIGINT')

@@ -2,6 +2,7 @@ import { row, type ThreatRow } from './row.ts'
 
 const LAUNCH = 'test/escape/S01-S05-launch.test.ts'
 const KERNEL = 'test/escape/S06-S11-kernel.test.ts'
+const ODD = 'test/escape/S03-odd-places.test.ts'
 const FILES = 'test/escape/S12-S16-files.test.ts'
 const LIFE = 'test/escape/S14-S49-lifetime.test.ts'
 const CHANGES = 'test/escape/S15-S20-changeset.test.ts'
@@ -14,6 +15,7 @@ export const LAUNCHING: readonly ThreatRow[] = [
     [
       `${LAUNCH} › S1 leaked descriptors and working directory`,
       'test/escape/S01-streams.test.ts › S1 files behind the standard streams',
+      `${ODD} › S1 what a caller of puzzlectl left open`,
     ],
     'outside, the attack finds the descriptor and changes the file behind a stream',
     'close-on-exec everywhere, `close_range`, pipes instead of the caller’s files',
@@ -28,7 +30,11 @@ export const LAUNCHING: readonly ThreatRow[] = [
   row(
     'S3',
     'races on the places that are mounted',
-    ['test/escape/S03-mount-races.test.ts › S3 races on the places that are mounted'],
+    [
+      'test/escape/S03-mount-races.test.ts › S3 races on the places that are mounted',
+      `${ODD} › S3 bases with odd names`,
+      `${ODD} › S3 programs and directories that lead outside`,
+    ],
     'the exchange is seen to happen between launches',
     'mounts by descriptor, `openat2` without links',
   ),
@@ -95,6 +101,8 @@ export const LAUNCHING: readonly ThreatRow[] = [
       `${KERNEL} › S11 forbidden system calls`,
       'test/escape/S11-neighbours.test.ts › S11 commands of one branch against each other',
       'test/escape/S11-filters.test.ts › S11 each of the three filters',
+      'test/escape/S11-rights.test.ts › S11 allowed calls that are asked for more',
+      'test/escape/S11-rights.test.ts › S11 objects of the kernel that anybody may use',
     ],
     'outside, none is refused with EPERM',
     'seccomp with a verdict for every call of the kernel',
@@ -144,6 +152,7 @@ export const LAUNCHING: readonly ThreatRow[] = [
     'setuid and capabilities',
     [
       `${FILES} › S16 setuid programs`,
+      `${ODD} › S16 directories that hand on a group`,
       `${COMMIT} › do not let setuid, setgid and capabilities land, and say so`,
     ],
     'outside, nobody becomes root by one; a profile may allow it',

