@@ -7,7 +7,12 @@ type Watch = ReturnType<typeof budgeting>['watch']
 /** What a branch at its disk limit is told, over a filesystem that holds limits or does not. */
 async function factsAtLimit(held: boolean): Promise<unknown> {
   const network = { readings: () => ({}) } as unknown as Parameters<typeof budgeting>[1]
-  const reader = { read: () => ({ disk: 100 }), extend: () => undefined, held }
+  const reader = {
+    read: () => ({ disk: 100 }),
+    last: async () => ({ disk: 100 }),
+    extend: () => undefined,
+    held,
+  }
   const space = { readerOf: () => reader } as unknown as Parameters<typeof budgeting>[2]
   const agent = { readings: () => ({}), freeze: async () => undefined } as unknown as RunningAgent
   const budgets = { limits: { disk: 100 } }

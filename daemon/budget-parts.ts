@@ -1,4 +1,4 @@
-import type { Budgeting } from './agent/ports.ts'
+import type { BudgetHooks, Budgeting } from './agent/ports.ts'
 import type { BranchSpace } from './branch/space.ts'
 import { type Amounts, amountText, checkAmount, limitsOf, optionText } from './budget/limits.ts'
 import { exceededError, Meter, type MeterPorts, noLimit } from './budget/meter.ts'
@@ -23,7 +23,13 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
     const gone = deletions === undefined ? null : space.deletionsOf(record, deletions)
     const rest = new Rest<Partial<Record<BudgetKind, number>>>()
     const written = () => ({ ...layers?.read(), ...defined('deletions', gone?.read()) })
+    let why: string | undefined
+    const exceeded: BudgetHooks['exceeded'] = (message, action, facts) => {
+      why = message
+      hooks.exceeded(message, action, facts)
+    }
     const ports: MeterPorts = {
+      left: async () => ({ ...(await layers?.last()), ...network.readings(id) }),
       readings: async () => {
         const used = agent.readings()
         const cpu = used.cpu ?? null
@@ -35,9 +41,10 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
       announce: ({ budget, used, limit, percent }) => hooks.crossed(budget, used, limit, percent),
       exceeded: ({ message, action, ...facts }) => {
         const byKernel = (facts.budget === 'disk' || facts.budget === 'inodes') && layers?.held === true
-        hooks.exceeded(message, action, { ...facts, ...(byKernel ? { layer: 'quota' } : {}) })
+        exceeded(message, action, { ...facts, ...(byKernel ? { layer: 'quota' } : {}) })
       },
-      failed: (error, action) => hooks.exceeded(unreadable(error), action, {}),
+      failed: (error, action) => exceeded(unreadable(error), action, {}),
+      passed: (message, what) => exceeded(message, 'none', { ...what }),
       extended: (kind, limit) => {
         if (kind === 'disk' || kind === 'inodes') layers?.extend(kind, limit)
         else if (kind === 'deletions') gone?.extend(limit)
@@ -52,7 +59,10 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
     return {
       extend: (kind, by) => meter.extend(kind, by),
       refusal: () => refusalOf(meter, id),
-      stop: () => meter.stop(),
+      stop: async () => {
+        const { spent, passed } = await meter.stop()
+        return { used: spent, passed: passed !== null, ...(why === undefined ? {} : { why }) }
+      },
     }
   },
 })

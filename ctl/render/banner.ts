@@ -1,4 +1,5 @@
 // pure
+import type { AgentExit } from '../../daemon/contract/branch.ts'
 import type { Outcome } from '../../daemon/contract/engine.ts'
 import type { Paint } from './paint.ts'
 import { bytesText } from './sizes.ts'
@@ -46,12 +47,25 @@ export function summaryText(outcome: Outcome, paint: Paint): string {
   const known = outcome.state !== 'committed' || outcome.totals.files > 0 || outcome.requests > 0
   const changes = known ? `${changesText(outcome)}; ` : ''
   const head = `${paint.bold('puzzled:')} branch ${id}: ${changes}${verdictText(outcome, paint)}`
-  const lines = [head]
-  lines.push(...warningLines(outcome.warnings, paint))
+  const lines = [head, ...endLine(outcome, paint), ...warningLines(outcome.warnings, paint)]
   for (const { path, message } of outcome.conflicts.slice(0, 5))
     lines.push(`  ${paint.red('conflict')} ${visibleLine(path)}: ${visibleLine(message)}`)
   for (const line of findingLines(outcome, paint)) lines.push(line)
   return `${lines.join('\n')}\n`
+}
+
+/** What the exit status alone does not tell; where it holds the branch, the finding says it. */
+function endLine({ exit, verdict }: Outcome, paint: Paint): string[] {
+  if (exit === null || verdict?.hold.some(({ rule }) => rule === 'agent-failed')) return []
+  const text = exit.why === undefined ? ENDS[exit.cause] : visibleLine(exit.why)
+  return text === undefined ? [] : [`  ${paint.yellow(exit.cause)} ${text}`]
+}
+
+const ENDS: Readonly<Partial<Record<AgentExit['cause'], string>>> = {
+  budget: 'a budget was used up',
+  oom: 'the agent was ended: it had used all the memory it may',
+  timeout: 'the agent was ended: its time was over',
+  'daemon-restart': 'the agent was ended: the daemon ended before it',
 }
 
 const warningLines = (warnings: Outcome['warnings'], paint: Paint): string[] =>

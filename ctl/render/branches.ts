@@ -72,7 +72,8 @@ const readable = (what: string, text: string): string =>
 
 function exitText(exit: NonNullable<BranchRecord['exit']>): string {
   const how = exit.signal === null ? `status ${exit.code ?? '?'}` : `signal ${exit.signal}`
-  return exit.cause === 'exited' || exit.cause === 'signal' ? how : `${how} (${exit.cause})`
+  if (exit.cause === 'exited' || exit.cause === 'signal') return how
+  return `${how} (${exit.why === undefined ? exit.cause : `${exit.cause}: ${visibleLine(exit.why)}`})`
 }
 
 function verdictLines(record: BranchRecord, paint: Paint): string[] {

@@ -105,6 +105,18 @@ describe('exec', () => {
     expect(await engine.signal(id, 'INT')).toBeDefined()
   })
 
+  it('holds a good agent’s work when a command in its place used more than it may', async () => {
+    const { world, engine, id, end } = await running()
+    await end(0)
+    world.budgetEnd = { used: {}, passed: true, why: 'The disk budget was passed' }
+    const session = await engine.exec(id, command())
+    world.endAgent?.()
+    const cause = { cause: 'budget', why: 'The disk budget was passed' }
+    expect(await session.exited).toMatchObject(cause)
+    expect(await engine.show(id)).toMatchObject({ state: 'stopped', exit: cause })
+    expect(await engine.review(id)).toMatchObject({ state: 'held', verdict: { kind: 'hold' } })
+  })
+
   it('keeps the work of a branch in which a command cannot be started', async () => {
     const { world, engine, id, end } = await running()
     await end(0)

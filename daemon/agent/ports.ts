@@ -255,14 +255,26 @@ export interface BudgetWatch {
   extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }>
   /** Why the agent may not simply go on: it stands still for a budget. Null while it may. */
   refusal(): Error | null
-  /** Answers what the branch has used up for good, in this start and those before it. */
-  stop(): Promise<Readonly<Record<string, number>>>
+  stop(): Promise<BudgetEnd>
+}
+
+export interface BudgetEnd {
+  /** What the branch has used up for good, in this start and those before it. */
+  readonly used: Readonly<Record<string, number>>
+  /** The agent ended by itself, and only then was it seen that it had used too much, or that nobody can know. */
+  readonly passed: boolean
+  /** Which budget it last met, in a sentence. */
+  readonly why?: string
 }
 
 export interface BudgetHooks {
   crossed(budget: BudgetKind, used: number, limit: number, percent: number): void
-  /** The agent stands still or was ended. */
-  exceeded(message: string, action: 'freeze' | 'kill', facts: Readonly<Record<string, unknown>>): void
+  /** The agent stands still or was ended; `none`: it had ended before. */
+  exceeded(
+    message: string,
+    action: 'freeze' | 'kill' | 'none',
+    facts: Readonly<Record<string, unknown>>,
+  ): void
   /** What the branch has used up for good, now and then: a daemon that is killed must not forget it. */
   spent(used: Readonly<Record<string, number>>): void
 }

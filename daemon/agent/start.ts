@@ -1,6 +1,6 @@
 import type { AgentExit, BranchRecord, Grant } from '../contract/branch.ts'
 import type { OutputEntry, SessionStdio } from '../contract/engine.ts'
-import type { BudgetHooks, BudgetWatch, LaunchRequest, Ports, RunningAgent } from './ports.ts'
+import type { BudgetEnd, BudgetHooks, BudgetWatch, LaunchRequest, Ports, RunningAgent } from './ports.ts'
 import type { RunningAgents } from './running.ts'
 
 export interface StartRequest {
@@ -58,18 +58,20 @@ async function start(
   const grants = [...before, ...granted]
   const settle = async (exit: AgentExit, used: Used = {}): Promise<AgentExit> => {
     await log.end()
-    // In a branch that was only created, the first command is the agent.
-    const own = request.again === undefined || record.state === 'ready'
+    // In a branch that was only created, the first command is the agent. And no command may hide in an agent's good end
+    // that it has used too much.
+    const own = request.again === undefined || record.state === 'ready' || exit.cause === 'budget'
     return recordExit(ports, record.id, exit, own, used)
   }
   const watch = await watchOrEnd(ports, record, atLimit, agent, settle)
   const exited = agent.exited.then(async (exit) => {
-    // Whatever else fails: that the agent ended is recorded.
-    const used = await watch.stop().catch((error: unknown) => {
-      warn(ports, record.id, `Its meter did not stop: ${error}`)
-      return {}
+    // Whatever else fails: that the agent ended is recorded, and that nobody knows what it used.
+    const end = await watch.stop().catch((error: unknown): BudgetEnd => {
+      const why = `Its meter did not stop: ${error}`
+      warn(ports, record.id, why)
+      return { used: {}, passed: true, why }
     })
-    return settle(exit, withCpuOf(exit, used, record.used ?? {}))
+    return settle(judged(exit, end), withCpuOf(exit, end.used, record.used ?? {}))
   })
   running.add(record.id, agent, watch, exited)
   try {
@@ -84,6 +86,12 @@ async function start(
 }
 
 type Used = NonNullable<BranchRecord['used']>
+
+/** An agent that used more than it may has not ended well, whatever it says itself. */
+const judged = (exit: AgentExit, { passed, why }: BudgetEnd): AgentExit => {
+  const cause = passed && (exit.cause === 'exited' || exit.cause === 'signal') ? 'budget' : exit.cause
+  return { ...exit, cause, ...(cause === 'budget' && why !== undefined ? { why } : {}) }
+}
 
 /** The meter reads now and then; what the kernel counted to the end is exact. */
 const withCpuOf = (exit: AgentExit, used: Used, before: Used): Used => {
@@ -135,12 +143,12 @@ function budgetHooks(ports: Ports, id: string): BudgetHooks {
       ports.events.publish({
         ...{ kind: 'denial', branch: id, time: ports.clock.now().toISOString(), layer },
         ...{ subject: 'the agent', rule: layer, message },
-        ...(action === 'kill' ? {} : { help: `puzzlectl budget ${id} KIND=AMOUNT gives it more` }),
+        ...(action !== 'freeze' ? {} : { help: `puzzlectl budget ${id} KIND=AMOUNT gives it more` }),
       })
       ports.audit
         .record('budget', id, { ...facts, message, action })
         .catch((error: unknown) => warn(ports, id, `The budget is not on record: ${error}`))
-      if (action === 'kill') return
+      if (action !== 'freeze') return
       ports.store
         .move(id, 'frozen', message)
         .catch((error: unknown) => warn(ports, id, `The freeze is not on record: ${error}`))

@@ -21,7 +21,10 @@ const MOST_LEVELS = 1_000
 /**
  * Measures a tree that changes under the walk: what goes away meanwhile counts nothing, and no symbolic link is followed.
  */
-export function measureTree(path: string): Use {
+export function measureTree(path: string): Use
+/** Null where there is more than `most`. */
+export function measureTree(path: string, most: number): Use | null
+export function measureTree(path: string, most = Number.POSITIVE_INFINITY): Use | null {
   const linked = new Set<number>()
   let [bytes, inodes] = [0, 0]
   const count = (stat: Stat): void => {
@@ -38,6 +41,7 @@ export function measureTree(path: string): Use {
       const name = level.next()
       const stat = name === undefined ? undefined : tryStatAt(level.fd, name)
       if (stat !== undefined) count(stat)
+      if (inodes > most) return null
       if (name === undefined) {
         close(level.fd)
         levels.pop()

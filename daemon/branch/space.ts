@@ -8,12 +8,14 @@ import { PuzzledError } from '../lib/errors.ts'
 import { WorkerLink } from '../lib/worker-link.ts'
 import type { DeletionQuestion } from './deletion-walk.ts'
 import { type LayerStore, upperOf } from './overlay.ts'
-import type { Use } from './space-walk.ts'
+import { measureTree, type Use } from './space-walk.ts'
 
 /** What the layers of one branch take on disk. */
 export interface SpaceReader {
   /** By budget kind; empty as long as nobody knows. Throws when it cannot be known. */
   read(): { disk?: number; inodes?: number }
+  /** The same when nothing writes there any more: exact, and never out of date. */
+  last(): Promise<{ disk: number; inodes: number }>
   /** A budget was extended. */
   extend(kind: 'disk' | 'inodes', limit: number): void
   /** The filesystem refuses the write that would pass a limit. */
@@ -32,6 +34,8 @@ const WALK_SHARE = 1 / 20
 const PAUSE_MILLIS = 2_000
 /** A thread that is ended in the middle of a walk leaves open where it was; most walks are over sooner. */
 const PATIENCE_MILLIS = 1_000
+/** Some milliseconds. */
+const MOST_AT_ONCE = 500
 
 /**
  * Reads the project quota where the store's filesystem has one: exact, and one system call. Elsewhere the layers are
@@ -64,6 +68,7 @@ export class BranchSpace {
         demandRoom()
         return reader.read()
       },
+      last: () => reader.last(),
       extend: (kind, limit) => reader.extend(kind, limit),
       held,
     }
@@ -100,14 +105,22 @@ export class BranchSpace {
   #walked(layers: string, disk: number | undefined): Omit<SpaceReader, 'held'> {
     let limit = disk ?? Number.POSITIVE_INFINITY
     let usedAtWalk = roomOf(layers).used
-    const walk = new NowAndThen(async () => {
-      usedAtWalk = roomOf(layers).used
+    const measure = async (): Promise<{ disk: number; inodes: number }> => {
       const { bytes, inodes } = (await this.#walker.call('measure', layers)) as Use
       return { disk: bytes, inodes }
+    }
+    const walk = new NowAndThen(async () => {
+      usedAtWalk = roomOf(layers).used
+      return measure()
     }, this.#now)
     return {
       // Nobody can have used more than the whole filesystem has grown by: only when that could be too much, at once.
       read: () => walk.read((last) => (last?.disk ?? 0) + roomOf(layers).used - usedAtWalk >= limit) ?? {},
+      // Few files are counted sooner than a thread is asked to.
+      last: async () => {
+        const use = measureTree(layers, MOST_AT_ONCE)
+        return use === null ? measure() : { disk: use.bytes, inodes: use.inodes }
+      },
       extend: (kind, to) => {
         if (kind === 'disk') limit = to
       },
@@ -190,20 +203,24 @@ const projectOf = (layers: string): { type: string; project: number } | null =>
 const counted = (
   layers: string,
   { type, project }: { type: string; project: number },
-): Omit<SpaceReader, 'held'> => ({
-  read: () =>
+): Omit<SpaceReader, 'held'> => {
+  const read = (): { disk: number; inodes: number } =>
     withFd(openRoot(layers), (fd) => {
       const { usedBytes, usedInodes } = projectUsage(fd, type, project)
       return { disk: usedBytes, inodes: usedInodes }
-    }),
-  extend: (kind, limit) =>
-    withFd(openRoot(layers), (fd) => {
-      const { bytes, inodes } = projectUsage(fd, type, project)
-      setProjectLimits(
-        fd,
-        type,
-        project,
-        kind === 'disk' ? { bytes: limit, inodes } : { bytes, inodes: limit },
-      )
-    }),
-})
+    })
+  return {
+    read,
+    last: async () => read(),
+    extend: (kind, limit) =>
+      withFd(openRoot(layers), (fd) => {
+        const { bytes, inodes } = projectUsage(fd, type, project)
+        setProjectLimits(
+          fd,
+          type,
+          project,
+          kind === 'disk' ? { bytes: limit, inodes } : { bytes, inodes: limit },
+        )
+      }),
+  }
+}

@@ -72,6 +72,23 @@ const exceeded = (crossing: Crossing, action: Budgets['atLimit']): BudgetExceede
     `${amountText(crossing.budget, crossing.limit)}): the agent is ${action === 'freeze' ? 'frozen' : 'ended'}`,
 })
 
+/**
+ * What an agent used more of than it may, when it has ended before anybody saw it. Its last reading is not held against it:
+ * to have used up exactly what it had is allowed. Nor is time, which goes on until its end is noticed.
+ */
+export function passed(used: Amounts, limits: Amounts): Omit<Crossing, 'percent'> | null {
+  for (const budget of BUDGET_KINDS) {
+    const [amount, limit] = [used[budget], limits[budget]]
+    if (budget === 'wall' || amount === undefined || limit === undefined) continue
+    if (amount > limit) return { budget, used: amount, limit }
+  }
+  return null
+}
+
+export const passedText = ({ budget, used, limit }: Omit<Crossing, 'percent'>): string =>
+  `The ${budget} budget was passed (${amountText(budget, used)} of ${amountText(budget, limit)}) ` +
+  'before anybody saw it: the agent had ended'
+
 /** Whether every budget has room again, so that a frozen branch may go on. */
 export const hasRoom = (used: Amounts, limits: Amounts): boolean =>
   BUDGET_KINDS.every((budget) => {

@@ -115,7 +115,32 @@ describe('a meter', () => {
     await meter.check()
     expect(meter.exceeded).toMatchObject({ budget: 'wall', used: 100 })
     world.used = {}
-    expect(await meter.stop()).toEqual({ wall: 100, exec: 5 })
+    expect(await meter.stop()).toEqual({ spent: { wall: 100, exec: 5 }, passed: null })
+  })
+
+  it('tells of an agent that was over before it was seen to use too much, but not that it used up what it had', async () => {
+    const world = Object.assign(new World(), {
+      left: async (): Promise<Amounts> => ({ disk: 101 }),
+      passed: (message: string) => void world.log.push(message),
+    })
+    world.used = { exec: 5 }
+    const limits = { exec: 5, disk: 100, wall: 1 }
+    world.time = 60_000
+    const { passed } = await new Meter(limits, 'freeze', world).stop()
+    expect(passed).toMatch(/^The disk budget was passed \(101 B of 100 B\)/)
+    expect(world.log).toEqual(['disk 100', passed])
+    world.left = async () => ({ disk: 100 })
+    expect(await new Meter(limits, 'freeze', world).stop()).toMatchObject({ passed: null })
+  })
+
+  it('tells of an ended agent of which nobody can know what it used', async () => {
+    const world = Object.assign(new World(), {
+      left: () => Promise.reject(new Error('too deep')),
+      passed: (message: string) => void world.log.push(message),
+    })
+    const { passed } = await new Meter({ disk: 100 }, 'kill', world).stop()
+    expect(passed).toMatch(/^Nobody can know .*too deep/)
+    expect(world.log).toEqual([passed])
   })
 
   it('stays frozen while another budget is used up', async () => {

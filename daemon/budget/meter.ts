@@ -1,6 +1,14 @@
 import type { BudgetKind, Budgets } from '../contract/profile.ts'
 import { PuzzledError } from '../lib/errors.ts'
-import { type BudgetExceeded, type Crossing, hasRoom, judge, type Said } from './ledger.ts'
+import {
+  type BudgetExceeded,
+  type Crossing,
+  hasRoom,
+  judge,
+  passed,
+  passedText,
+  type Said,
+} from './ledger.ts'
 import { type Amounts, checkAmount, optionText } from './limits.ts'
 import { isWorthKeeping, onTop, spentOf } from './spent.ts'
 
@@ -8,6 +16,8 @@ import { isWorthKeeping, onTop, spentOf } from './spent.ts'
 export interface MeterPorts {
   /** What is used now, besides wall time. A kind that nobody can read is left out. */
   readings(): Promise<Amounts>
+  /** What the ended agent has left behind, to the last byte; throws where that cannot be known. */
+  left?(): Promise<Amounts>
   freeze(): Promise<void>
   thaw(): Promise<void>
   kill(): Promise<void>
@@ -17,12 +27,20 @@ export interface MeterPorts {
   exceeded(what: BudgetExceeded): void
   /** Readings failed, so nobody knows what the agent uses: it stands still or is ended, as at a limit. */
   failed(error: unknown, action: Budgets['atLimit']): void
+  /** The agent has ended, and only then was it seen that it had used too much, or that nobody can know. */
+  passed?(message: string, what: Omit<Crossing, 'percent'> | null): void
   /** A limit was extended: for who holds it in another place than here (the exec gate, a quota). */
   extended?(kind: BudgetKind, limit: number): void
   /** Milliseconds of a clock that never goes back. */
   now(): number
   /** What was used up for good, whenever it is worth putting on record. */
   spent?(used: Amounts): void
+}
+
+export interface End {
+  readonly spent: Amounts
+  /** What was seen only then: a budget that was passed, or that nobody can know; a sentence. */
+  readonly passed: string | null
 }
 
 /** How long a budget may be passed unnoticed. Memory, processes and disk are held by the kernel where it can. */
@@ -79,13 +97,30 @@ export class Meter {
     this.#schedule()
   }
 
-  /** Answers what was used up for good, as far as it could be read. */
-  async stop(): Promise<Amounts> {
+  /** The agent has ended. Answers what was used up for good, as far as it could be read. */
+  async stop(): Promise<End> {
     this.#stopped = true
     clearTimeout(this.#timer)
     await this.#busy
     await this.#usage().catch(() => undefined)
-    return spentOf(this.#last, this.#limits)
+    const spent = spentOf(this.#last, this.#limits)
+    return { spent, passed: this.#acted ? null : await this.#lastWord() }
+  }
+
+  /** Readings come now and then, and many an agent is over before the first one. */
+  async #lastWord(): Promise<string | null> {
+    let found: ReturnType<typeof passed> = null
+    let message = ''
+    try {
+      found = passed(atLeast((await this.#ports.left?.()) ?? {}, this.#last), this.#limits)
+      if (found === null) return null
+      this.#ports.announce({ ...found, percent: 100 })
+      message = passedText(found)
+    } catch (error) {
+      message = `Nobody can know what the ended agent used: ${error}`
+    }
+    this.#ports.passed?.(message, found)
+    return message
   }
 
   /** One reading, judged and acted on. Calls that overlap share one. */

@@ -16,6 +16,8 @@ export interface AgentExit {
   signal: string | null
   /** Why we think it ended, where the status alone does not tell. */
   cause: 'exited' | 'signal' | 'timeout' | 'oom' | 'budget' | 'daemon-restart'
+  /** A sentence for a person: which budget, and how much of it. */
+  why?: string
   startedAt: string
   endedAt: string
   cpuUserMs: number

@@ -207,13 +207,13 @@ function documentHead(
   }
 }
 
-function exitInput({ code, signal, cause }: NonNullable<BranchRecord['exit']>): Record<string, unknown> {
+function exitInput({ code, signal, cause, why }: NonNullable<BranchRecord['exit']>): Record<string, unknown> {
   const summary =
     cause === 'exited' || cause === 'signal'
       ? signal === null
         ? `exit status ${code}`
         : `signal ${signal}`
-      : cause
+      : (why ?? cause)
   return { code, signal, cause, good: code === 0 && cause === 'exited', summary }
 }
 

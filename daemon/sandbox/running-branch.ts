@@ -124,6 +124,8 @@ export class RunningBranch {
   #used(): Used {
     const micros = this.#clock.read()
     if (this.#last?.micros === micros) return this.#last.used
+    // Its cgroup may be gone.
+    if (this.#ended) return this.#last?.used ?? { cpu: micros / 1e6, memory: 0, pids: 0 }
     const usage = cgroupUsage(this.cgroup)
     const used = {
       cpu: (usage.cpuUserMicros + usage.cpuSystemMicros) / 1e6,

@@ -109,7 +109,30 @@ describe('budgets', () => {
   it('end an agent that nobody could be asked about, and keep its work', async () => {
     const { status, err } = await sh('echo kept > a; sleep 30', '--budget', 'wall=1s')
     expect([status, err]).toEqual([124, expect.stringContaining('agent-failed')])
+    expect(err).toMatch(/the agent did not end well: The wall budget is used up \([\d.]+ s of 1 s\)/)
     expect(await branches()).toMatchObject([{ state: 'held' }])
+  })
+
+  it.each([
+    ['disk=1M', 'head -c 8000000 /dev/zero > big', /The disk budget was passed \(\S+ MiB of \S+ MiB\)/],
+    ['inodes=100', 'for f in $(seq 200); do : > f$f; done', /The inodes budget was passed \(\d+ of 100\)/],
+  ])('of %s hold what an agent wrote before anybody could look', async (budget, script, said) => {
+    const { status, err } = await sh(script, '--budget', budget, '--name', 'fast')
+    expect([status, err]).toEqual([124, expect.stringMatching(said)])
+    expect(readdirSync(here.project)).toEqual([])
+    const shown = await here.puzzlectl('show', 'fast')
+    expect(shown.out).toMatch(said)
+    // The same with room enough lands.
+    expect((await sh(script, '--budget', budget.replace('=1', '=90'))).status).toBe(0)
+    expect(readdirSync(here.project)).not.toEqual([])
+  })
+
+  it('are named as the reason also where nothing was written', async () => {
+    const { status, err } = await sh('for i in $(seq 40); do /bin/true; done', '--budget', 'exec=20')
+    expect([status, err]).toEqual([
+      124,
+      expect.stringMatching(/no changes.*\n {2}budget The exec budget is used up/),
+    ])
   })
 })
 

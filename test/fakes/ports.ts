@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream'
 import type {
   Approvals,
   BranchStore,
+  BudgetEnd,
   CommitHooks,
   Launcher,
   LaunchRequest,
@@ -38,6 +39,8 @@ export interface FakeWorld {
   exit: AgentExit
   /** What the meter says to a thaw. */
   refusal: Error | null
+  /** What the meter says at the end of an agent. */
+  budgetEnd: BudgetEnd
   /** What the profile makes writable on this host. */
   overlays: readonly string[]
   /** The agent ends when this is called; by default at once. */
@@ -152,6 +155,7 @@ export function fakeWorld(): FakeWorld {
     onLaunch: () => undefined,
     exit: EXITED,
     refusal: null,
+    budgetEnd: { used: {}, passed: false },
     overlays: [],
     endAgent: null,
     holdAgent: false,
@@ -238,7 +242,7 @@ function portsOf(world: FakeWorld): Ports {
       watch: () => ({
         extend: async () => ({ resumed: true }),
         refusal: () => world.refusal,
-        stop: async () => ({}),
+        stop: async () => world.budgetEnd,
       }),
     },
     outbox: {
