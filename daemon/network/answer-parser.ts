@@ -140,27 +140,17 @@ export class AnswerParser {
 
   /** How long the body is. Two statements about it are an attack on whoever reads behind us. */
   #frame(status: number, isNew: boolean, headers: Headers): void {
-    const all = (name: string): string[] => headers.filter(([key]) => key === name).map(([, value]) => value)
-    const lengths = all('content-length')
-    const encodings = all('transfer-encoding')
-    const [length] = lengths
-    if (lengths.length > 1 || (length !== undefined && !/^\d{1,15}$/.test(length)))
+    const { lengths, encodings, length, encoding, closes } = saidAbout(headers)
+    if (lengths > 1 || (length !== undefined && !/^\d{1,15}$/.test(length)))
       throw bad('its length is ambiguous')
-    if (encodings.length > 0 && (length !== undefined || !isNew))
-      throw bad('it says how long it is in two ways')
-    if (encodings.length > 1 || (encodings[0] ?? 'chunked').toLowerCase() !== 'chunked')
+    if (encodings > 0 && (length !== undefined || !isNew)) throw bad('it says how long it is in two ways')
+    if (encodings > 1 || (encoding ?? 'chunked').toLowerCase() !== 'chunked')
       throw bad('its transfer encoding is not chunked')
-    this.#keepAlive = isNew && !all('connection').some((value) => /\bclose\b/i.test(value))
+    this.#keepAlive = isNew && !closes
     this.#left = Number(length ?? 0)
     const nothing = length !== undefined && this.#left === 0
     const empty = this.#expected.head || status === 204 || status === 304 || nothing
-    this.#step = empty
-      ? 'done'
-      : encodings.length > 0
-        ? 'chunk-line'
-        : length === undefined
-          ? 'rest'
-          : 'length'
+    this.#step = empty ? 'done' : encodings > 0 ? 'chunk-line' : length === undefined ? 'rest' : 'length'
     if (this.#step === 'rest') this.#keepAlive = false
     this.#sink.head(status, headers)
     if (empty) this.#sink.end([])
@@ -213,6 +203,29 @@ export class AnswerParser {
 const bad = (what: string): BadAnswer =>
   new BadAnswer('BAD_ANSWER', `The answer is not strict HTTP/1.1: ${what}`)
 
+interface Said {
+  lengths: number
+  encodings: number
+  /** The first of each. */
+  length: string | undefined
+  encoding: string | undefined
+  closes: boolean
+}
+
+function saidAbout(headers: Headers): Said {
+  const said: Said = { lengths: 0, encodings: 0, length: undefined, encoding: undefined, closes: false }
+  for (const [name, value] of headers) {
+    if (name === 'content-length') {
+      said.lengths++
+      said.length ??= value
+    } else if (name === 'transfer-encoding') {
+      said.encodings++
+      said.encoding ??= value
+    } else if (name === 'connection') said.closes ||= /\bclose\b/i.test(value)
+  }
+  return said
+}
+
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const NO_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 
@@ -231,7 +244,7 @@ function headerOf(line: string): readonly [string, string] {
 /** Blanks and tabs only: `trim` would take characters that make a value malformed. */
 function withoutBlanks(line: string, from: number): string {
   let to = line.length
-  const blank = (at: number): boolean => line[at] === ' ' || line[at] === '\t'
+  const blank = (at: number): boolean => line.charCodeAt(at) === 32 || line.charCodeAt(at) === 9
   let at = from
   while (at < to && blank(at)) at++
   while (to > at && blank(to - 1)) to--

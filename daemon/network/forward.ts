@@ -76,11 +76,11 @@ function bodyOf({ http2, body }: AgentRequest): Readable | undefined {
   return body.pipe(through)
 }
 
-const sizeOf = (out: Outgoing, method: string): number =>
-  out.headers.reduce(
-    (sum, [name, value]) => sum + name.length + value.length + 4,
-    method.length + out.target.length + 12,
-  )
+function sizeOf(out: Outgoing, method: string): number {
+  let size = method.length + out.target.length + 12
+  for (const [name, value] of out.headers) size += name.length + value.length + 4
+  return size
+}
 
 class AnswerRelay implements AnswerHandler {
   readonly #gate: Gate

@@ -1,4 +1,5 @@
 // pure
+import { ownText } from './own-text.ts'
 import type { Headers } from './request-nature.ts'
 
 /** Speak about one connection, so they never pass through. `expect` is answered here; `host` is made anew. */
@@ -50,23 +51,38 @@ function leaves(name: string, rule: HeaderRule): boolean {
   if (name === 'content-length' || name === 'content-type') return true
   if (rule.allowed !== undefined) return rule.allowed.includes(name)
   if (rule.live) return !/^(x-forwarded-.*|forwarded|x-real-ip)$/.test(name)
-  return DEFAULT_ALLOWED.test(name) && !OVERRIDES.test(name)
+  return isDefault(name)
+}
+
+/** Of each name, because the same ones come with every request. */
+const MOST_NAMES = 512
+const defaults = new Map<string, boolean>()
+
+function isDefault(name: string): boolean {
+  const known = defaults.get(name)
+  if (known !== undefined) return known
+  const is = DEFAULT_ALLOWED.test(name) && !OVERRIDES.test(name)
+  if (name.length > 64) return is
+  if (defaults.size === MOST_NAMES) defaults.clear()
+  defaults.set(ownText(name), is)
+  return is
 }
 
 /** What comes back: everything that is not about the upstream connection, each statement once. */
 export function responseHeaders(headers: Headers): Headers {
   const named = namedByConnection(headers)
-  const passed = headers.filter(([name]) => {
-    const lower = name.toLowerCase()
-    return (!HOP_BY_HOP.has(lower) || lower === 'trailer') && !named.has(lower) && lower !== 'alt-svc'
-  })
-  return saysTwice(passed) ? once(passed) : passed
-}
-
-function saysTwice(headers: Headers): boolean {
-  const said = new Set<string>()
-  for (const [name] of headers) said.add(name.toLowerCase())
-  return said.size < headers.length
+  const passed: (readonly [string, string])[] = []
+  const said: string[] = []
+  let twice = false
+  for (const header of headers) {
+    const name = header[0].toLowerCase()
+    if ((HOP_BY_HOP.has(name) && name !== 'trailer') || named.has(name) || name === 'alt-svc') continue
+    passed.push(header)
+    if (!SINGLE.has(name) && !JOINED.has(name)) continue
+    twice ||= said.includes(name)
+    said.push(name)
+  }
+  return twice ? once(passed) : passed
 }
 
 /** What HTTP/2 has one place for, and what readers of HTTP/1.1 would each choose another of. */

@@ -1,6 +1,7 @@
 // pure
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { type Address, parseAddress } from './address.ts'
+import { ownText } from './own-text.ts'
 
 declare const canonical: unique symbol
 
@@ -136,11 +137,27 @@ export interface Authority {
   readonly port: number
 }
 
+export type AuthorityResult = ({ ok: true } & Authority) | { ok: false; reason: HostRefusal }
+
+/** Agents name the same few places again and again, each of them twice in a request. */
+const MOST_KNOWN = 256
+const known = new Map<string, AuthorityResult>()
+
 /** `host`, `host:port` or `[v6]:port`, as in a Host header, a CONNECT target or an absolute URL. */
-export function parseAuthority(
-  text: string,
-  defaultPort: number,
-): ({ ok: true } & Authority) | { ok: false; reason: HostRefusal } {
+export function parseAuthority(text: string, defaultPort: number): AuthorityResult {
+  // No host is that long, and what is refused is not kept.
+  if (text.length > 300) return readAuthority(text, defaultPort)
+  const before = known.get(`${defaultPort} ${text}`)
+  if (before !== undefined) return before
+  const own = ownText(text)
+  const read = readAuthority(own, defaultPort)
+  if (!read.ok) return read
+  if (known.size === MOST_KNOWN) known.clear()
+  known.set(`${defaultPort} ${own}`, Object.freeze(read))
+  return read
+}
+
+function readAuthority(text: string, defaultPort: number): AuthorityResult {
   const split = /^(\[[^\]]*\]|[^:[\]]*)(?::(.*))?$/s.exec(text)
   // More than one colon without brackets: an IPv6 literal or an attack; either way the port is a guess.
   if (split === null) return refuse(badCharacter(text) ?? 'bad-brackets')

@@ -7,6 +7,7 @@ import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { newRequestId } from '../lib/ids.ts'
 import { inlineBody, readStart, type SpoolLimits, spoolBody, syncDirectory } from './body-spool.ts'
+import { ownText } from './own-text.ts'
 import { QueueLog } from './queue-log.ts'
 import {
   apply,
@@ -184,7 +185,7 @@ export class RequestQueue {
     const id = newRequestId()
     const hasKey = request.headers.some(([name]) => name.toLowerCase() === 'idempotency-key')
     const key: readonly HeaderPair[] = hasKey ? [] : [['idempotency-key', `puzzled-${id}`]]
-    const stored = { ...request, headers: [...request.headers, ...key], body }
+    const stored = owned({ ...request, headers: [...request.headers, ...key], body })
     const record = { op: 'queued', id, time: now(), request: stored } as const
     const text = encodeRecord(record)
     const head = text.length
@@ -366,6 +367,13 @@ async function createLog(path: string, directory: string): Promise<void> {
   await file.close()
   await syncDirectory(directory)
 }
+
+/** It is kept until its branch ends: without the head that its parts were cut from. */
+const owned = (request: StoredRequest): StoredRequest => ({
+  ...request,
+  target: ownText(request.target),
+  headers: request.headers.map(([name, value]) => [ownText(name), ownText(value)] as const),
+})
 
 const now = (): string => new Date().toISOString()
 

@@ -59,15 +59,16 @@ export function natureOf(request: RequestShape): Nature {
 }
 
 function overrideOf(request: RequestShape): string | undefined {
-  const values = request.headers
-    .filter(([name]) => OVERRIDES.has(name.toLowerCase()))
-    .map(([, value]) => value)
-  const inQuery = queryParameters(request.target.query).filter(([name]) =>
-    /^(_method|x-http-method-override)$/i.test(name),
-  )
-  const found = [...values, ...inQuery.map(([, value]) => value)].map((value) => value.trim().toUpperCase())
-  return found.find((method) => method !== request.method)
+  for (const [name, value] of request.headers)
+    if (OVERRIDES.has(name.toLowerCase()) && methodIn(value) !== request.method) return methodIn(value)
+  if (request.target.query === '') return undefined
+  for (const [name, value] of queryParameters(request.target.query))
+    if (/^(_method|x-http-method-override)$/i.test(name) && methodIn(value) !== request.method)
+      return methodIn(value)
+  return undefined
 }
+
+const methodIn = (value: string): string => value.trim().toUpperCase()
 
 const hasBody = (headers: Headers): boolean =>
   header(headers, 'transfer-encoding') !== undefined ||

@@ -108,13 +108,29 @@ const formDecode = (text: string): string => {
 export function parseAbsolute(
   text: string,
 ): ({ ok: true; scheme: 'http' | 'https'; raw: string } & Authority) | { ok: false } {
+  const scheme = text.startsWith('http://') ? 'http' : text.startsWith('https://') ? 'https' : undefined
+  if (scheme === undefined) return parseOddAbsolute(text)
+  const from = scheme.length + 3
+  let to = from
+  while (to < text.length && !isAuthorityEnd(text.charCodeAt(to))) to++
+  return absoluteOf(scheme, text.slice(from, to), text.slice(to))
+}
+
+/** `/`, `?` and `#`. */
+const isAuthorityEnd = (code: number): boolean => code === 47 || code === 63 || code === 35
+
+/** Schemes may be written in capitals. */
+function parseOddAbsolute(text: string): ReturnType<typeof parseAbsolute> {
   const split = /^(https?):\/\/([^/?#]*)(.*)$/is.exec(text)
   if (split === null) return { ok: false }
-  const scheme = split[1]?.toLowerCase() === 'https' ? 'https' : 'http'
-  const authority = parseAuthority(split[2] ?? '', scheme === 'https' ? 443 : 80)
+  return absoluteOf(split[1]?.toLowerCase() === 'https' ? 'https' : 'http', split[2] ?? '', split[3] ?? '')
+}
+
+function absoluteOf(scheme: 'http' | 'https', named: string, rest: string): ReturnType<typeof parseAbsolute> {
+  const authority = parseAuthority(named, scheme === 'https' ? 443 : 80)
   if (!authority.ok) return { ok: false }
-  const rest = split[3] ?? ''
-  return { ...authority, scheme, raw: rest.startsWith('/') ? rest : `/${rest}` }
+  const { host, port } = authority
+  return { ok: true, host, port, scheme, raw: rest.startsWith('/') ? rest : `/${rest}` }
 }
 
 /**

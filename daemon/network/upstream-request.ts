@@ -38,7 +38,7 @@ export function encodeHead(head: RequestHead, framing: Framing): string {
   for (const [name, value] of head.headers) {
     // Never the value: it may be a secret.
     if (!isHeader(name, value)) throw malformed(`header ${JSON.stringify(name.slice(0, 40))}`)
-    if (!OURS.test(name)) text += `${name}: ${value}\r\n`
+    if (!isOurs(name)) text += `${name}: ${value}\r\n`
   }
   text +=
     upgrade === undefined ? 'connection: keep-alive\r\n' : `connection: upgrade\r\nupgrade: ${upgrade}\r\n`
@@ -48,7 +48,15 @@ export function encodeHead(head: RequestHead, framing: Framing): string {
   return `${text}\r\n`
 }
 
-const OURS = /^(host|connection|content-length|transfer-encoding|upgrade)$/i
+const OURS: ReadonlySet<string> = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'upgrade',
+])
+
+const isOurs = (name: string): boolean => OURS.has(name.toLowerCase())
 
 const malformed = (what: string): NetworkDenied =>
   new NetworkDenied(400, 'bad-framing', `The ${what} cannot be sent as it is`)
