@@ -75,6 +75,7 @@ const warningLines = (warnings: Outcome['warnings'], paint: Paint): string[] =>
 
 function verdictText(outcome: Outcome, paint: Paint): string {
   if (outcome.state === 'committed') return paint.green(`committed as ${outcome.commit ?? '?'}`)
+  if (landedInPart(outcome)) return paint.green(visibleLine(outcome.reason))
   if (outcome.state === 'commit-stuck') return paint.red(`STUCK: ${visibleLine(outcome.reason)}`)
   if (outcome.conflicts.length > 0) return paint.red(`conflict, nothing was committed`)
   if (outcome.state === 'discarded')
@@ -84,10 +85,13 @@ function verdictText(outcome: Outcome, paint: Paint): string {
   return `${outcome.state}: ${visibleLine(outcome.reason)}`
 }
 
+/** Its commit has just happened: whatever follows moves the branch on from there, or fails. */
+const landedInPart = ({ state, commit }: Outcome): boolean => state === 'stopped' && commit !== null
+
 const heldText = (reason: string): string => (reason.startsWith('held ') ? reason : `held: ${reason}`)
 
 function findingLines(outcome: Outcome, paint: Paint): string[] {
-  if (outcome.verdict === null || outcome.state === 'committed') return []
+  if (outcome.verdict === null || outcome.state === 'committed' || landedInPart(outcome)) return []
   const findings = [...outcome.verdict.deny, ...outcome.verdict.hold]
   const lines = findings.slice(0, 5).map((finding) => {
     const where = finding.path === undefined ? '' : ` ${visibleLine(finding.path)}:`

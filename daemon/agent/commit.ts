@@ -8,7 +8,7 @@ import { isEmpty, outcomeOf } from './outcome.ts'
 import type { CommitOutcome, Ports } from './ports.ts'
 import { requestsFirst, sendFirst } from './requests-first.ts'
 import { resumeRequests } from './resume.ts'
-import { fallBack, judge, type Reviewed, reviewBranch } from './review.ts'
+import { announceVerdict, fallBack, judge, type Reviewed, reviewBranch } from './review.ts'
 
 /** Reviews the branch afresh and lands it, or the selected part, if the gate or an approval allows exactly that digest. */
 export async function commitBranch(ports: Ports, id: string, selection: Selection | null): Promise<Outcome> {
@@ -37,7 +37,9 @@ async function selectPart(ports: Ports, reviewed: Reviewed, selection: Selection
       throw new PuzzledError('usage', 'The selection holds nothing but the times of directories', {
         hint: `See what there is to choose from: puzzlectl diff ${reviewed.record.id}`,
       })
-    return { ...reviewed, changeset, verdict: await judge(ports, reviewed.record, changeset) }
+    const verdict = await judge(ports, reviewed.record, changeset)
+    await announceVerdict(ports, reviewed.record.id, changeset, verdict)
+    return { ...reviewed, changeset, verdict }
   } catch (error) {
     await fallBack(ports, reviewed.record.id, 'held', 'the selection could not be judged')
     throw error
@@ -56,9 +58,10 @@ export async function settle(ports: Ports, reviewed: Reviewed, partial = false):
   if (permission.kind === 'none') {
     const held = await ports.store.move(record.id, 'held', permission.reason)
     if (verdict.kind === 'hold') await ports.approvals.request(held, changeset, verdict)
-    return outcomeOf(held, { changeset })
+    return outcomeOf(held, { changeset, verdict })
   }
-  return land(ports, record, changeset, permission.approval, partial)
+  const landed = await land(ports, record, changeset, permission.approval, partial)
+  return { ...landed, verdict }
 }
 
 /** A person has to say what becomes of one request before anything of the branch can go on. */

@@ -1,6 +1,7 @@
 import type { BranchRecord } from '../contract/branch.ts'
 import { type Changeset, type ChangesetTotals, isEcho } from '../contract/changeset.ts'
 import type { ConflictEntry, Outcome } from '../contract/engine.ts'
+import type { Verdict } from '../contract/verdict.ts'
 
 export const NO_CHANGES: ChangesetTotals = {
   files: 0,
@@ -12,6 +13,8 @@ export const NO_CHANGES: ChangesetTotals = {
 
 export interface OutcomeFacts {
   changeset?: Changeset
+  /** Where it is about a part: the record has that of the whole. */
+  verdict?: Verdict
   conflicts?: readonly ConflictEntry[]
   warnings?: Outcome['warnings']
 }
@@ -26,7 +29,7 @@ export function outcomeOf(record: BranchRecord, facts: OutcomeFacts = {}): Outco
     totals: facts.changeset?.totals ?? NO_CHANGES,
     requests: facts.changeset?.requests.length ?? 0,
     digest: facts.changeset?.digest ?? record.digest,
-    verdict: record.verdict,
+    verdict: facts.verdict ?? record.verdict,
     commit: record.commit?.id ?? null,
     conflicts: facts.conflicts ?? [],
     warnings: facts.warnings ?? [],

@@ -28,19 +28,7 @@ export async function reviewBranch(ports: Ports, id: string): Promise<Reviewed> 
       ? nothingToJudge(record, changeset)
       : await judge(ports, record, changeset)
     const judged = await ports.store.update(id, { digest: changeset.digest, verdict })
-    await ports.audit.record('verdict', id, {
-      digest: changeset.digest,
-      verdict: verdict.kind,
-      policies: verdict.policies,
-    })
-    ports.events.publish({
-      kind: 'verdict',
-      branch: id,
-      time: ports.clock.now().toISOString(),
-      verdict: verdict.kind,
-      digest: changeset.digest,
-    })
-    if (verdict.kind === 'deny') tellDenied(ports, id, verdict)
+    await announceVerdict(ports, id, changeset, verdict)
     return { record: judged, changeset, verdict }
   } catch (error) {
     await fallBack(
@@ -51,6 +39,20 @@ export async function reviewBranch(ports: Ports, id: string): Promise<Reviewed> 
     )
     throw error
   }
+}
+
+/** On record before anything follows from it. A part that was chosen has a verdict of its own. */
+export async function announceVerdict(
+  ports: Ports,
+  branch: string,
+  { digest }: Changeset,
+  verdict: Verdict,
+): Promise<void> {
+  const { kind, policies } = verdict
+  await ports.audit.record('verdict', branch, { digest, verdict: kind, policies })
+  const time = ports.clock.now().toISOString()
+  ports.events.publish({ kind: 'verdict', branch, time, verdict: kind, digest })
+  if (kind === 'deny') tellDenied(ports, branch, verdict)
 }
 
 /** Judges anew and leaves the decision to a person, who is asked where the verdict wants it. */

@@ -211,6 +211,24 @@ describe('decisions', () => {
     expect(part).toMatchObject({ state: 'stopped', commit: 'c1', totals: { files: 1 } })
   })
 
+  it('a part has a verdict of its own, on record before it lands', async () => {
+    const world = fakeWorld()
+    world.verdict = 'deny'
+    world.changes = [fileChange('a.txt', 'a'), fileChange('b.txt', 'b')]
+    const { engine, id } = await runToEnd(world)
+    const { evaluate } = world.ports.gate
+    world.ports.gate.evaluate = async (record, changeset) => {
+      world.verdict = changeset.changes.length === 1 ? 'hold' : 'deny'
+      return evaluate(record, changeset)
+    }
+    world.log.length = 0
+    const selection = { only: ['b.txt'], except: [] }
+    const part = await engine.approve(id, { by: REQUESTER, digest: null, selection, why: '' })
+    expect(part).toMatchObject({ state: 'stopped', commit: 'c1', verdict: { kind: 'hold' } })
+    const told = world.log.filter((what) => what === 'audit verdict' || what === 'audit commit')
+    expect(told).toEqual(['audit verdict', 'audit verdict', 'audit commit'])
+  })
+
   it('a conflict keeps the branch and names the paths', async () => {
     const world = fakeWorld()
     world.ports.committer.commit = async () => {

@@ -85,7 +85,7 @@ async function readItem(
   try {
     const content = await read(change, 'new', MAX_SCAN_BYTES + 1)
     if (content === null) {
-      scans.set(at, unread('the file is not there', true))
+      scans.set(at, unread('no regular file is there', true))
       return null
     }
     const old = change.old?.type === 'file' ? await read(change, 'old', MAX_SCAN_BYTES) : null

@@ -182,6 +182,19 @@ describe('decisions', () => {
     expect(rest.out).toBe('b.txt\n')
   })
 
+  it('a part of what is denied lands by a verdict of its own, and is not called denied', async () => {
+    await sh('echo a > a.txt; ln -s /etc/passwd out; mkfifo pipe', '--then', 'hold', '--name', 'parts')
+    expect((await here.asUser(REVIEWER, 'approve', 'parts')).status).toBe(121)
+    const part = await here.asUser(REVIEWER, 'approve', 'parts', '--except', 'pipe')
+    expect(part.out).toMatch(
+      /^puzzled: branch parts: \+2 ~0 -0 .*; a part was committed as c\w+; the rest is/,
+    )
+    expect([part.status, part.out]).toEqual([0, expect.not.stringMatching(/denied|symlink-outside/)])
+    expect(readdirSync(here.project)).toEqual(['a.txt', 'out'])
+    const [landed] = JSON.parse((await here.puzzlectl('blame', file('out'), '--json')).out) as unknown[]
+    expect(landed).toMatchObject({ verdict: 'hold' })
+  })
+
   it('of two agents the first commit wins', async () => {
     put('a.txt', 'one\n')
     await sh('echo first > a.txt', '--then', 'hold', '--name', 'first')
