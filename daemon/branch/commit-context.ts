@@ -62,7 +62,7 @@ export interface CommitContext {
   sources: Sources
   /** What earlier parts of the branch landed, and when: see `ownLandings`. */
   landings?: ReadonlyMap<string, bigint>
-  /** Compares the layers with what was approved, once nothing can write to them any more. */
+  /** Compares the layers with what was approved, once nothing can write to them any more. Before INTENT, beside a sync. */
   recheck?: () => void
   /** Hears of every entry that is staged, which is most of the work. */
   tell?: TellProgress

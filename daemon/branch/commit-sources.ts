@@ -20,16 +20,17 @@ export class LayerSources implements Sources {
     this.#layers = layers.map((paths) => paths.map((path) => disk.openRoot(path)))
   }
 
-  find(change: Change, _state: NodeState): SourceFile | null {
+  find(change: Change, state: NodeState): SourceFile | null {
     const { parent, name } = splitPath(change.path)
     for (const layer of (this.#layers[change.base] ?? []).keys()) {
       const dir = this.#open(change.base, layer, parent)
       if (dir === 'masked') return null
       if (dir === 'absent') continue
-      const kind = this.#disk.stat(dir, name)?.kind
-      if (kind === 'file') return { dir, name, release: () => undefined }
-      // A whiteout or another type hides what lies below.
-      if (kind !== undefined) return null
+      const stat = this.#disk.stat(dir, name)
+      if (stat === null) continue
+      // A whiteout or another type hides what lies below. Another size is another content: it need not be copied to tell.
+      const isIt = stat.kind === 'file' && stat.size === state.size
+      return isIt ? { dir, name, release: () => undefined } : null
     }
     return null
   }

@@ -1,4 +1,4 @@
-import { type Dir, NO_NAME } from '../lib/disk.ts'
+import { type Dir, type Disk, NO_NAME } from '../lib/disk.ts'
 import { combineErrors, errnoOf, PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { BaseDirs } from './base-dirs.ts'
@@ -37,7 +37,6 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
   try {
     const plan = makePlan(job, bases)
     let surveyed: SurveyTable | undefined = survey(context, job, plan, bases)
-    context.recheck?.()
     requireWritable(context, job, plan, bases)
     let written: { operations: PackedOperations; end: JournalEnd }
     const areas = areasOf(context, job, plan, bases)
@@ -49,7 +48,7 @@ export async function land(context: CommitContext, job: CommitJob, hooks: JobHoo
         areas: openAreas(disk, journal, areas.list, job.commit, 'create'),
         witness: new Witness(disk, () => job.changes),
       }
-      written = stageAndRecord(context, job, { plan, surveyed, areas }, ground, journal)
+      written = await stageAndRecord(context, job, { plan, surveyed, areas }, ground, journal)
       surveyed = undefined
       await hooks.beforeIntent(job.commit)
       failpoint('commit.before-intent')
@@ -193,13 +192,13 @@ function refuseInside(job: CommitJob, area: string): void {
 }
 
 /** J2: everything that INTENT will name is durable, on its target's filesystem, before INTENT is. */
-function stageAndRecord(
+async function stageAndRecord(
   context: CommitContext,
   job: CommitJob,
   { plan, surveyed, areas }: { plan: CommitPlan; surveyed: SurveyTable; areas: Areas },
   ground: Ground,
   journal: Dir,
-): { operations: PackedOperations; end: JournalEnd } {
+): Promise<{ operations: PackedOperations; end: JournalEnd }> {
   const { disk } = context
   const total = plan.operations.reduce((sum, { tree }) => sum + tree.length, 0)
   let done = 0
@@ -219,9 +218,23 @@ function stageAndRecord(
     operations.push(entryRecord(operation, found, surveyed.target(row), { area, ino }))
   }
   failpoint('commit.staged')
-  for (const dir of ground.areas) disk.syncfs(dir)
+  await syncBeside(disk, ground.areas, () => context.recheck?.())
   failpoint('commit.staged-synced')
   writeChanges(disk, journal, job.commit, job.changes, plan.stripped)
   const end = writePending(disk, journal, beginOf(disk, job, areas.list, ground.dirs), operations)
   return { operations, end }
+}
+
+/**
+ * The disks take the longest of all steps. Meanwhile the layers are compared once more, which only reads. What that says
+ * counts first; either way nobody closes the directories before the disks are done with them.
+ */
+async function syncBeside(disk: Disk, areas: readonly Dir[], compare: () => void): Promise<void> {
+  const syncing = Promise.allSettled(areas.map((dir) => disk.syncfsBeside(dir)))
+  try {
+    compare()
+  } finally {
+    await syncing
+  }
+  for (const synced of await syncing) if (synced.status === 'rejected') throw synced.reason
 }

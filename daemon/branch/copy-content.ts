@@ -21,7 +21,7 @@ export function copyContent(
   { sources, dir, name, meta }: ContentCopy,
 ): Copied {
   const source = sources.find(change, state)
-  if (source === null) throw changed(change, 'its content is gone from the layers')
+  if (source === null) throw changed(change, 'its content is not in the layers any more')
   try {
     const copied = disk.copyFile(source.dir, source.name, dir, name, meta)
     if (copied.sha256 !== state.sha256) throw changed(change, 'its content is another one now')

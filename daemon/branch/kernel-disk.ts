@@ -1,5 +1,5 @@
 import { KernelError } from '../kernel/ffi.ts'
-import { fsync, syncfs } from '../kernel/file-data.ts'
+import { fsync, syncfs, syncfsBeside } from '../kernel/file-data.ts'
 import { isOpenForWriting } from '../kernel/file-lease.ts'
 import { listDirectory } from '../kernel/getdents.ts'
 import {
@@ -167,6 +167,10 @@ export class KernelDisk implements Disk {
 
   syncfs(dir: Dir): void {
     syncfs(dir)
+  }
+
+  syncfsBeside(dir: Dir): Promise<void> {
+    return syncfsBeside(dir)
   }
 }
 

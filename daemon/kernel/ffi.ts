@@ -110,7 +110,29 @@ export function trySyscall(
   return Number(result) === -1 ? -(ffi().errno() as number) : Number(result)
 }
 
-/** The same, but a failure is thrown as `KernelError` with the call's name and arguments. */
+type AsyncSyscall = {
+  async(
+    nr: number,
+    ...rest: [...words: number[], done: (error: unknown, result: number | bigint) => void]
+  ): void
+}
+
+/**
+ * One system call of numbers alone on a thread of libuv's pool; the caller goes on meanwhile. Descriptors that it is given
+ * stay open until it is over. The result is as that of `trySyscall`.
+ */
+export function trySyscallBeside(nr: number, a: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const call = syscallFunction() as unknown as AsyncSyscall
+    // SAFETY: words only, no memory of ours; errno is that of the pool's thread, which koffi hands on to this callback.
+    call.async(nr, a, 0, 0, 0, 0, 0, (error, result) => {
+      if (error !== null && error !== undefined) reject(error)
+      else resolve(Number(result) === -1 ? -(ffi().errno() as number) : Number(result))
+    })
+  })
+}
+
+/** `trySyscall`, but a failure is thrown as `KernelError` with the call's name and arguments. */
 export function syscall(name: string, nr: number, ...args: SysArg[]): number {
   const [a, b, c, d, e, f] = args
   const result = trySyscall(nr, a, b, c, d, e, f)

@@ -1,4 +1,4 @@
-import { KernelError, syscall, trySyscall } from './ffi.ts'
+import { KernelError, syscall, trySyscall, trySyscallBeside } from './ffi.ts'
 import { statfs } from './uapi/mount.ts'
 import { SEEK_DATA, SEEK_HOLE } from './uapi/open.ts'
 import { FICLONE } from './uapi/quota.ts'
@@ -80,6 +80,13 @@ export function fsync(fd: number): void {
 export function syncfs(fd: number): void {
   // SAFETY: an int.
   syscall('syncfs', NR.syncfs, fd)
+}
+
+/** The same on another thread: what the disk takes long for need not be waited for at once. */
+export async function syncfsBeside(fd: number): Promise<void> {
+  // SAFETY: an int; whoever calls keeps it open until this is over.
+  const result = await trySyscallBeside(NR.syncfs, fd)
+  if (result < 0) throw new KernelError('syncfs', -result, [fd])
 }
 
 export interface FilesystemFacts {

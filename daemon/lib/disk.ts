@@ -91,6 +91,8 @@ export interface Disk {
   fsync(dir: Dir, name: Uint8Array): void
   /** Makes everything on the directory's filesystem durable. */
   syncfs(dir: Dir): void
+  /** The same while the caller goes on: durable when the promise resolves. The directory stays open until then. */
+  syncfsBeside(dir: Dir): Promise<void>
 }
 
 export const NO_NAME: Uint8Array = new Uint8Array(0)

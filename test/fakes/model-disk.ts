@@ -256,6 +256,12 @@ export class ModelDisk implements Disk {
     this.#flush((op) => op.fs === fs)
   }
 
+  /** As late as may be: what happens beside it finds nothing durable. */
+  async syncfsBeside(dir: Dir): Promise<void> {
+    await null
+    this.syncfs(dir)
+  }
+
   #flush(concerns: (op: ModelOp) => boolean): void {
     const rest: ModelOp[] = []
     for (const op of this.#pending) concerns(op) ? applyOp(this.#durable, op) : rest.push(op)

@@ -1,4 +1,12 @@
-import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -110,6 +118,9 @@ describe.skipIf(root)('a commit is refused', () => {
     ground.work(branch, (view) => sh('rm also; echo other > f', view))
     await expect(ground.commit(branch, changeset)).rejects.toMatchObject({ code: 'changed-since-review' })
     expect(describeTree(ground.base)).toEqual(before)
+    // The layers are compared after everything was staged.
+    expect(ground.journal).toEqual([])
+    expect(readdirSync(join(ground.store.root, 'staging'))).toEqual([])
   })
 
   it('where the approved digest is not that of the changes', async () => {

@@ -71,7 +71,7 @@ class SteppingDisk extends KernelDisk {
   constructor(step: (call: string) => void) {
     super()
     const calls =
-      'makeDir makeLink copyFile hardLink setMeta setTime rename unlink removeDir writeAt fsync syncfs'
+      'makeDir makeLink copyFile hardLink setMeta setTime rename unlink removeDir writeAt fsync syncfs syncfsBeside'
     for (const call of calls.split(' ') as (keyof KernelDisk)[]) {
       const inner = this[call].bind(this) as (...args: unknown[]) => unknown
       Object.assign(this, {
@@ -88,7 +88,8 @@ class SteppingDisk extends KernelDisk {
 class ForgetfulDisk extends SteppingDisk {
   constructor(step: (call: string) => void) {
     super(step)
-    Object.assign(this, { fsync: () => step('fsync'), syncfs: () => step('syncfs') })
+    const forget = { fsync: () => step('fsync'), syncfs: () => step('syncfs') }
+    Object.assign(this, { ...forget, syncfsBeside: async () => step('syncfs') })
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Dir, type Disk, NO_NAME, nameOf } from '../../daemon/lib/disk.ts'
+import { errnoOf } from '../../daemon/lib/errors.ts'
 
 const code = (run: () => unknown): string => {
   try {
@@ -35,6 +36,16 @@ export function describeDisk(name: string, make: () => { disk: Disk; path: strin
       disk.fsync(root, a)
       disk.fsync(root, NO_NAME)
       disk.syncfs(root)
+    })
+
+    it('syncs beside what else is done, and says with which errno it could not', async () => {
+      put(a, 'hello')
+      await disk.syncfsBeside(root)
+      const dir = disk.openDir(root, NO_NAME)
+      const none = dir + 1_000_000
+      disk.close(dir)
+      const failed = await disk.syncfsBeside(none).catch((error: unknown) => error)
+      expect(errnoOf(failed)).toBe('EBADF')
     })
 
     it('moves only to a free name, exchanges only with a taken one', () => {
