@@ -35,6 +35,7 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
         const cpu = used.cpu ?? null
         return { ...used, ...rest.read(cpu, written), ...network.readings(id, cpu) }
       },
+      quiet: () => rest.skips(agent.readings().cpu ?? null),
       freeze: () => agent.freeze(),
       thaw: () => agent.thaw(),
       kill: async () => void (await agent.kill('budget')),

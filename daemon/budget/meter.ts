@@ -8,6 +8,7 @@ import {
   passed,
   passedText,
   type Said,
+  WARNING_PERCENT,
 } from './ledger.ts'
 import { type Amounts, checkAmount, optionText } from './limits.ts'
 import { isWorthKeeping, onTop, spentOf } from './spent.ts'
@@ -18,6 +19,8 @@ export interface MeterPorts {
   readings(): Promise<Amounts>
   /** What the ended agent has left behind, to the last byte; throws where that cannot be known. */
   left?(): Promise<Amounts>
+  /** Whether an agent that rests can have used no more of anything but wall time; left out where nobody knows. */
+  quiet?(): boolean
   freeze(): Promise<void>
   thaw(): Promise<void>
   kill(): Promise<void>
@@ -61,6 +64,7 @@ export class Meter {
   #failed = false
   #frozenAt: number | null = null
   #frozenMillis = 0
+  #wallAt = 0
   #timer: NodeJS.Timeout | undefined
   #busy: Promise<void> = Promise.resolve()
   #stopped = false
@@ -135,6 +139,7 @@ export class Meter {
     const limit = this.#limits[kind]
     if (limit === undefined) throw noLimit(kind)
     this.#limits = { ...this.#limits, [kind]: limit + by }
+    this.#wallAt = 0
     this.#ports.extended?.(kind, limit + by)
     if (this.#frozenAt === null) return { resumed: false }
     const used = await this.#usage()
@@ -170,9 +175,30 @@ export class Meter {
     // All meters at the same moments: a daemon with many idle agents wakes up four times a second, not four times for each.
     const next = INTERVAL_MILLIS - Math.floor(this.#ports.now() % INTERVAL_MILLIS)
     this.#timer = setTimeout(() => {
-      void this.check().then(() => this.#schedule())
+      if (this.#rests()) this.#schedule()
+      else void this.check().then(() => this.#schedule())
     }, next)
     this.#timer.unref()
+  }
+
+  /** Many agents that wait for somebody are most of what a daemon has: of them only the processor's clock is read. */
+  #rests(): boolean {
+    if (this.#failed || this.#ports.now() >= this.#wallAt) return false
+    try {
+      return this.#ports.quiet?.() === true
+    } catch {
+      // The whole look meets the same error, and says so.
+      return false
+    }
+  }
+
+  /** When the wall clock alone reaches the next threshold. */
+  #nextWall(): number {
+    const { wall: limit } = this.#limits
+    if (limit === undefined) return Number.POSITIVE_INFINITY
+    const used = this.#last.wall ?? 0
+    const warning = (limit * WARNING_PERCENT) / 100
+    return this.#ports.now() + ((used < warning ? warning : limit) - used) * 1000
   }
 
   async #check(): Promise<void> {
@@ -194,6 +220,7 @@ export class Meter {
   async #look(): Promise<BudgetExceeded | null> {
     const { crossings, exceeded, said } = judge(await this.#usage(), this.#limits, this.#atLimit, this.#said)
     this.#said = said
+    this.#wallAt = this.#nextWall()
     this.#keep()
     for (const crossing of crossings) this.#ports.announce(crossing)
     return exceeded

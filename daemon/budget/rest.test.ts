@@ -20,14 +20,34 @@ describe('an agent', () => {
   it('whose processor time nobody knows is looked at each time', () =>
     expect(looks(() => null, 200).looked).toHaveLength(200))
 
-  it('that rests is looked at for ten seconds more, and then every five', () => {
-    const { looked, read } = looks(() => 7, 101)
-    expect(looked).toEqual([...Array.from({ length: 40 }, (_, at) => at), 40, 60, 80, 100])
-    expect(read[59]).toBe(40)
+  it('that rests is looked at for ten seconds more, and then every fifteen', () => {
+    const { looked, read } = looks(() => 7, 181)
+    expect(looked).toEqual([...Array.from({ length: 40 }, (_, at) => at), 60, 120, 180])
+    expect(read[119]).toBe(60)
   })
 
   it('that runs again is looked at at once', () =>
     expect(looks((at) => (at < 50 ? 7 : 8), 51).looked.at(-1)).toBe(50))
+
+  it('that rests needs no look between these, and the count of them goes on', () => {
+    const rest = new Rest<number>()
+    const looked: number[] = []
+    for (let at = 0; at < 181; at++) if (!rest.skips(7)) rest.read(7, () => looked.push(at))
+    expect(looked).toEqual([...Array.from({ length: 40 }, (_, at) => at), 60, 120, 180])
+    expect([rest.skips(7), rest.skips(8), rest.skips(null)]).toEqual([true, false, false])
+  })
+
+  it('that was never looked at, or in vain, is not skipped', () => {
+    const rest = new Rest<number>()
+    expect(rest.skips(7)).toBe(false)
+    for (let at = 0; at < 60; at++) rest.read(7, () => at)
+    expect(() =>
+      rest.read(7, () => {
+        throw new Error('no space')
+      }),
+    ).toThrow()
+    expect(rest.skips(7)).toBe(false)
+  })
 
   it('whose use cannot be read is looked at again at once, at rest or not', () => {
     const rest = new Rest<number>()

@@ -3,7 +3,7 @@
 /** What was begun while the agent ran (a walk over its files) has come to an end after so many looks. */
 const LOOKS_AFTER = 40
 /** And an agent that rests is looked at now and then all the same. */
-const EVERY = 20
+const EVERY = 60
 
 /**
  * What an agent wrote is looked at while it runs and for some time after: who uses no processor writes nothing. With
@@ -13,6 +13,15 @@ export class Rest<Reading> {
   #cpu: number | null = null
   #looks = 0
   #last: { readonly reading: Reading } | undefined
+
+  /** Whether nothing is to be looked at this time, which then counts as a look. What could not be read is never skipped. */
+  skips(cpu: number | null): boolean {
+    const looks = this.#looks + 1
+    if (cpu === null || cpu !== this.#cpu || this.#last === undefined) return false
+    if (looks < LOOKS_AFTER || looks % EVERY === 0) return false
+    this.#looks = looks
+    return true
+  }
 
   /** `cpu` is what the agent has used of the processor until now; null where nobody knows. */
   read(cpu: number | null, look: () => Reading): Reading {

@@ -73,7 +73,7 @@ it('an agent that uses no processor is hardly looked at, and at once when it doe
     },
   }
   watch.begin('b', looking, () => cpu)
-  vi.advanceTimersByTime(61_000)
+  vi.advanceTimersByTime(121_000)
   expect(looks).toBe(3)
   counts.udp = 2
   cpu = 2

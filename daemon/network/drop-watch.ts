@@ -24,7 +24,7 @@ const EVERY_MS = 1_000
 /** Of the event loop, in each second: a look is a dialogue with the kernel of less than a millisecond. */
 const BUDGET_MS = 10
 /** The kernel repeats a packet by itself when nobody answers, also for an agent that rests. */
-const RESTING_SECONDS = 30
+const RESTING_SECONDS = 60
 /** An agent that sends packets in a loop must not drown the others. What is not told now is told later, together. */
 const EVENTS_PER_MINUTE = 6
 

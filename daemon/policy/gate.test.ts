@@ -30,7 +30,8 @@ function makeGate(sources: GateOptions['sources'], options: Partial<GateOptions>
     sources,
     contents: null,
     ...options,
-    limits: { workers: 1, timeoutMs: 20_000, memoryBytes: 64 * 1024 * 1024, ...options.limits },
+    // A worker's start may take as long as an evaluation, and on a busy machine it does.
+    limits: { workers: 1, timeoutMs: 50_000, memoryBytes: 64 * 1024 * 1024, ...options.limits },
   })
   gates.push(gate)
   return gate

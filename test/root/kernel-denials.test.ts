@@ -88,12 +88,18 @@ async function withEngine(work: (engine: Engine, base: (name: string) => string)
   }
 }
 
+/** Where a test fails before it waits for this, the end of the engine is no second failure, which nobody could tell apart. */
+const endsWithTheTest = (work: Promise<unknown>): void => {
+  work.catch(() => undefined)
+}
+
 async function denialsOf(
   engine: Engine,
   base: string,
   script: string,
 ): Promise<[readonly DenialRow[], string]> {
   const session = await runScript(engine, base, `${script}; echo > x`)
+  endsWithTheTest(session.exited)
   session.input?.end()
   const [output, errors] = [session.output, session.errors].map((one) => (one === undefined ? '' : text(one)))
   const said = `${await output}${await errors}`
@@ -116,6 +122,7 @@ async function toldEverywhere(
   const following = (async () => {
     for await (const event of engine.events({ branch: null }, stop.signal)) events.push(event)
   })()
+  endsWithTheTest(following)
   const wait = `until grep -q '"layer":"${layer}"' ${DENIALS_PATH}; do sleep 0.1; done; cat ${DENIALS_PATH}`
   const [denials, said] = await denialsOf(engine, base, `${act}; ${wait}`)
   stop.abort()
@@ -148,11 +155,13 @@ describe('what the kernel refused', () => {
     await withEngine(async (engine, base) => {
       const place = base('gamma')
       const session = await runScript(engine, place, 'read -r line; echo > x')
+      endsWithTheTest(session.exited)
       const joined = await engine.exec(session.id, {
         ...{ command: ['./gamma', '-U', 'true'], cwd: place, environment: {}, setEnvironment: {} },
         stdio: { kind: 'pipes' },
         timeout: null,
       })
+      endsWithTheTest(joined.exited)
       joined.output?.resume()
       joined.errors?.resume()
       await joined.exited
