@@ -82,6 +82,8 @@ function commandFor(verb: Verb, act: Act, above: readonly string[] = []): Comman
     .configureHelp(HELP)
     .exitOverride()
   command.showSuggestionAfterError().showHelpAfterError(`  hint: puzzlectl ${words.join(' ')} --help`)
+  // As in `queue ls`.
+  if (above.length > 0 && verb.name === 'list') command.alias('ls')
   // Behind an inner verb everything is that one's: a value that looks like an option of ours stays a value.
   if (verb.verbs !== undefined) command.enablePositionalOptions()
   for (const inner of verb.verbs ?? []) command.addCommand(commandFor(inner, act, words))

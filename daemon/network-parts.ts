@@ -25,7 +25,7 @@ import { editedRequest, refuseSecrets } from './network/queue-edit.ts'
 import { type RequestState, readLog } from './network/queue-record.ts'
 import type { QueueOwner, QueueRoom } from './network/queue-room.ts'
 import { READ_BYTES, viewOf } from './network/queue-view.ts'
-import type { ReplayReport } from './network/replay.ts'
+import { type ReplayReport, skip } from './network/replay.ts'
 import { compileRules } from './network/request-rule.ts'
 import { checkRules } from './network/rule-check.ts'
 
@@ -186,7 +186,7 @@ export class NetworkParts implements Outbox {
       if (action === 'resume' && mayLeave) return queue.resume(request)
       // Behind a skipped request the others are sent; where no commit landed, nothing may be.
       if (action === 'skip' && mayLeave) return queue.skip(request, why)
-      if (action === 'skip') await queue.queue.move(request, 'skipped', why)
+      if (action === 'skip') await skip(queue.queue, request, why)
       else if (action === 'resume') await requeue(queue, request, why)
       else await queue.queue.drop(request)
       return undefined

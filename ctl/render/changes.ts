@@ -72,7 +72,8 @@ export function unifiedText(
   content: ContentPair,
   paint: Paint,
 ): string {
-  const name = pathText(changeset, change)
+  // Over several bases it is the whole path, which `patch -p1` at the root understands.
+  const name = pathText(changeset, change).replace(/^\//, '')
   const lines = [
     paint.bold(`--- ${change.old === null ? '/dev/null' : `a/${name}`}`),
     paint.bold(`+++ ${change.new === null ? '/dev/null' : `b/${name}`}`),

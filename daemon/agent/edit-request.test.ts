@@ -35,6 +35,20 @@ it('a branch that was not judged yet will be', async () => {
   expect(world.log).not.toContain('move reviewing')
 })
 
+it('a held branch is judged again without what was dropped, and not because of anything else', async () => {
+  const acts = async (action: 'drop' | 'skip', state: BranchState): Promise<readonly string[]> => {
+    const world = fakeWorld()
+    world.verdict = 'hold'
+    world.records.set(ID, branchRecord(ID, { state, digest: 'old' }))
+    const engine = LocalEngine.over(world.ports, new EventStream(), REQUESTER, async () => undefined)
+    await engine.queueAct(ID, 'r1', action, 'not wanted')
+    return world.log.filter((line) => line.startsWith('audit') || line === 'ask')
+  }
+  expect(await acts('drop', 'held')).toEqual(['audit queue-drop', 'audit verdict', 'ask'])
+  expect(await acts('drop', 'stopped')).toEqual(['audit queue-drop'])
+  expect(await acts('skip', 'held')).toEqual(['audit queue-skip'])
+})
+
 it('what is decided stays as it was decided', async () => {
   for (const state of ['staging', 'committing', 'committed', 'commit-stuck', 'discarding'] as const) {
     const { world, outcome } = await editIn(state, 'old')

@@ -1,5 +1,5 @@
-import type { Requester } from '../contract/branch.ts'
-import type { Outcome, QueueEdit } from '../contract/engine.ts'
+import type { BranchRecord, Requester } from '../contract/branch.ts'
+import type { Outcome, QueueAction, QueueEdit, QueueResult } from '../contract/engine.ts'
 import type { BranchState } from '../contract/states.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { outcomeOf } from './outcome.ts'
@@ -27,6 +27,23 @@ export async function editRequest(
     )
   await ports.audit.record('queue-edit', id, { request, why, by: by.uid, parts: Object.keys(edit) })
   await ports.outbox.edit(record, request, edit)
-  const judged = record.digest !== null && (record.state === 'held' || record.state === 'stopped')
-  return judged ? reviewAndHold(ports, id, 'a request was edited') : outcomeOf(record)
+  return isJudged(record) ? reviewAndHold(ports, id, 'a request was edited') : outcomeOf(record)
 }
+
+/** What a person decides about one request. Without one that was dropped the branch is another than was judged. */
+export async function decideRequest(
+  ports: Ports,
+  id: string,
+  asked: { request: string; action: QueueAction; why: string; by: Requester },
+): Promise<QueueResult> {
+  const { request, action, why, by } = asked
+  await ports.audit.record(`queue-${action}`, id, { request, why, by: by.uid })
+  const record = await ports.store.read(id)
+  const result = await ports.outbox.act(record, request, action, why)
+  if (action === 'drop' && record.state === 'held' && isJudged(record))
+    await reviewAndHold(ports, id, 'a request was dropped')
+  return result
+}
+
+const isJudged = ({ digest, state }: BranchRecord): boolean =>
+  digest !== null && (state === 'held' || state === 'stopped')

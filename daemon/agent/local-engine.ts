@@ -39,7 +39,7 @@ import { approveBranch, rejectBranch } from './approve.ts'
 import { commitBranch } from './commit.ts'
 import { discardBranch } from './discard.ts'
 import { Discards } from './discards.ts'
-import { editRequest } from './edit-request.ts'
+import { decideRequest, editRequest } from './edit-request.ts'
 import type { EventStream } from './event-stream.ts'
 import { attachToAgent, execBeside, execInBranch } from './exec.ts'
 import { findCommit } from './find-commit.ts'
@@ -298,10 +298,9 @@ export class LocalEngine implements Engine {
   }
 
   queueAct(id: string, request: string, action: QueueAction, why: string): Promise<QueueResult> {
-    return this.#onQueue(id, async (branch) => {
-      await this.#ports.audit.record(`queue-${action}`, branch, { request, why, by: this.#requester.uid })
-      return this.#ports.outbox.act(await this.#ports.store.read(branch), request, action, why)
-    })
+    return this.#onQueue(id, (branch) =>
+      decideRequest(this.#ports, branch, { request, action, why, by: this.#requester }),
+    )
   }
 
   async queueBody(id: string, request: string, limit: number): Promise<ContentSide> {

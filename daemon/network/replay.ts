@@ -48,6 +48,15 @@ export async function resume(queue: RequestQueue, ports: ReplayPorts, id: string
 
 /** A person decided: leave `id` out. The caller replays what is behind it. */
 export async function skip(queue: RequestQueue, id: string, reason: string): Promise<void> {
+  const { state } = queue.get(id)
+  if (state !== 'failed' && state !== 'unknown' && state !== 'approved')
+    throw new PuzzledError(
+      'wrong-state',
+      `Request "${id}" is ${state}: only one that a commit was to send can be skipped`,
+      state === 'queued'
+        ? { hint: 'One that still waits for the commit is dropped: puzzlectl queue drop' }
+        : {},
+    )
   await queue.move(id, 'skipped', reason)
 }
 

@@ -6,6 +6,8 @@ import { type DocumentPath, type SourceDocument, showPlace } from './document.ts
 
 type Issue = z.core.$ZodIssue
 
+const ALL = 'puzzlectl profile validate FILE shows all of them.'
+
 /** Checks a document against its schema; every problem is reported with file, line, what was found and expected. */
 export function checkDocument<Schema extends z.ZodType>(
   document: SourceDocument,
@@ -20,7 +22,7 @@ export function checkDocument<Schema extends z.ZodType>(
   throw new PuzzledError(
     code,
     more.length === 0 ? `${subject}: ${first}` : `${subject}: ${first} (and ${more.length} more)`,
-    { data: { problems: lines } },
+    { data: { problems: lines }, ...(more.length > 0 && code === 'profile-invalid' ? { hint: ALL } : {}) },
   )
 }
 
