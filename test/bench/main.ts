@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { packageRoot } from '../../daemon/lib/assets.ts'
 import { compare, comparisonText } from './compare.ts'
+import { DIFF_ALONE, tellDiffAlone } from './diff-alone.ts'
 import { documentOf } from './document.ts'
 import { type AreaReport, type BenchArea, type Extent, runArea } from './harness.ts'
 import { machineNow } from './machine.ts'
@@ -77,8 +78,15 @@ async function main(argv: readonly string[]): Promise<number> {
     options: {
       ...{ all: { type: 'boolean' }, full: { type: 'boolean' }, compare: { type: 'string' } },
       ...{ from: { type: 'string' }, 'write-docs': { type: 'boolean' } },
+      // Asked for by the area that measures it.
+      [DIFF_ALONE]: { type: 'string' },
     },
   })
+  const alone = values[DIFF_ALONE]
+  if (typeof alone === 'string') {
+    await tellDiffAlone(alone)
+    return 0
+  }
   const wanted = values.all === true || positionals.length === 0 ? ALL : positionals
   const unknown = wanted.filter((name) => !(name in AREAS))
   if (unknown.length > 0) throw new TypeError(`No such area: ${unknown.join(', ')}`)
