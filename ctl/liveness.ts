@@ -5,7 +5,8 @@ import { PuzzledError } from '../daemon/lib/errors.ts'
 const TICKS = 6
 const PATIENCE_SECONDS = 30
 
-const secondsOf = (text: string | undefined): number => {
+/** How long somebody may say nothing at all, by PUZZLED_PATIENCE. */
+export function patienceSeconds(text = process.env.PUZZLED_PATIENCE): number {
   const seconds = Number(text)
   return text !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds : PATIENCE_SECONDS
 }
@@ -25,7 +26,7 @@ export class Liveness {
   #heard = 0
   #asked = false
 
-  constructor(connection: BusConnection, seconds = secondsOf(process.env.PUZZLED_PATIENCE)) {
+  constructor(connection: BusConnection, seconds = patienceSeconds()) {
     this.#connection = connection
     this.#patience = seconds
   }

@@ -51,7 +51,7 @@ describe('--host', () => {
     const { status, out, err } = call('--host', 'me@there', 'show', 'abc', '--json')
     expect(status).toBe(42)
     expect(JSON.parse(out)).toEqual({ args: ['show', '--json', '--', 'abc'], input: 'typed' })
-    expect(err).toMatch(/^ssh -T\|ssh --\|ssh me@there\|/)
+    expect(err).toMatch(/^ssh -T\|(ssh -o\|ssh ServerAlive\w+=\d+\|){2}ssh --\|ssh me@there\|/)
   })
 
   it('takes hostile words for what they are', () => {
@@ -81,10 +81,13 @@ describe('--host', () => {
       args: ['exec', "--env=LETTERS=a'b c", '--', 'id', 'true'],
     }))
 
-  it.each(['-oProxyCommand=touch x', '', 'a b', 'a\nb'])('refuses the machine %j', (host) => {
-    const { status, err } = call(`--host=${host}`, 'ls')
-    expect([status, err]).toEqual([2, expect.stringContaining('is not a machine')])
-  })
+  it.each(['-oProxyCommand=touch x', 'me@-x', '', 'a b', 'a\nb', 'a;b', '$(b)', '`b`'])(
+    'refuses the machine %j',
+    (host) => {
+      const { status, err } = call(`--host=${host}`, 'ls')
+      expect([status, err]).toEqual([2, expect.stringContaining('is not a machine')])
+    },
+  )
 
   it('forks no home by mistake', () => {
     const { status, err } = call('--host=m', 'run', '--', 'true')

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { isatty } from 'node:tty'
 import { errnoOf, PuzzledError } from '../daemon/lib/errors.ts'
+import { patienceSeconds } from './liveness.ts'
 import { remoteCommand } from './remote-words.ts'
 
 /** What ssh ends with when it fails itself. */
@@ -13,17 +14,31 @@ export const sshFailed = (host: string): PuzzledError =>
   })
 
 /**
+ * Nothing that ssh would take for an option, and no character that means something to a shell: a ProxyCommand of the
+ * caller's own configuration hands the name to one.
+ */
+const isMachine = (host: string): boolean => host !== '' && !/^-|@-|[\s\p{Cc}'"`$\\;&|<>(){}*?!#]/u.test(host)
+
+/** A machine or a network that is gone without a word ends the call, as a daemon does that does not answer. */
+const KEEP_ALIVE = [
+  ...['-o', `ServerAliveInterval=${Math.ceil(patienceSeconds() / 3)}`],
+  ...['-o', 'ServerAliveCountMax=3'],
+]
+
+/**
  * Runs `puzzlectl` on another machine, as `systemctl --host` does: its streams are ours, its exit status too. Who may do
  * what is decided there.
  */
 export function runRemote(host: string, words: readonly string[]): Promise<number> {
-  if (host === '' || host.startsWith('-') || /[\s\p{Cc}]/u.test(host))
+  if (!isMachine(host))
     throw new PuzzledError('usage', `--host ${JSON.stringify(host)} is not a machine`, {
       hint: 'Write --host machine or --host user@machine, as for ssh.',
     })
   // With a terminal of its own what runs there can ask questions; without one the two outputs stay apart.
   const terminal = [0, 1, 2].every((fd) => isatty(fd)) ? '-t' : '-T'
-  const child = spawn('ssh', [terminal, '--', host, remoteCommand(words)], { stdio: 'inherit' })
+  const child = spawn('ssh', [terminal, ...KEEP_ALIVE, '--', host, remoteCommand(words)], {
+    stdio: 'inherit',
+  })
   const passOn = (signal: NodeJS.Signals): void => void child.kill(signal)
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const signal of signals) process.on(signal, passOn)

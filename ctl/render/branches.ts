@@ -1,6 +1,7 @@
 // pure
 import type { BranchRecord } from '../../daemon/contract/branch.ts'
 import { type BranchSummary, findingsOf } from '../../daemon/contract/engine.ts'
+import type { Verdict } from '../../daemon/contract/verdict.ts'
 import { columnsText } from './columns.ts'
 import type { Paint } from './paint.ts'
 import { agoText, bytesText } from './sizes.ts'
@@ -47,7 +48,8 @@ export function branchDetails(record: BranchRecord, now: number, paint: Paint): 
   if (record.exit !== null) add('exit', exitText(record.exit))
   if (record.digest !== null) add('digest', record.digest)
   if (record.commit !== null) add('commit', `${record.commit.id} at ${record.commit.at}`)
-  for (const line of verdictLines(record, paint)) add('', line)
+  if (record.verdict !== null) add('verdict', fateText(record, record.verdict, paint))
+  for (const line of findingLines(record, paint)) add('', line)
   for (const grant of record.grants)
     if (!grant.full)
       add(
@@ -70,17 +72,30 @@ const readable = (what: string, text: string): string =>
     unit !== undefined || what.startsWith('memory') ? bytesText(Number.parseInt(number, 10)) : number,
   )
 
+/**
+ * What the policy said, and what became of it: `hold` alone would tell of a branch that landed long ago that it still waits.
+ * An approval is of one digest; another one's says nothing about these changes.
+ */
+function fateText({ state, commit, approval, digest }: BranchRecord, verdict: Verdict, paint: Paint): string {
+  const kind = paint.bold(verdict.kind)
+  if (verdict.shadow) return `${kind} (shadow: on record, not enforced)`
+  const by = approval?.by.map(({ name, uid }) => `${visibleLine(name)} (uid ${uid})`).join(', ')
+  if (state === 'committed' && verdict.kind === 'hold') return `${kind}, approved by ${by ?? 'a person'}`
+  // A part has landed; the verdict is about the whole, and the rest of it was not judged again yet.
+  if (by !== undefined && commit?.digest === approval?.digest && commit?.digest !== digest)
+    return `${kind}; what landed was approved by ${by}`
+  return kind
+}
+
 function exitText(exit: NonNullable<BranchRecord['exit']>): string {
   const how = exit.signal === null ? `status ${exit.code ?? '?'}` : `signal ${exit.signal}`
   if (exit.cause === 'exited' || exit.cause === 'signal') return how
   return `${how} (${exit.why === undefined ? exit.cause : `${exit.cause}: ${visibleLine(exit.why)}`})`
 }
 
-function verdictLines(record: BranchRecord, paint: Paint): string[] {
+function findingLines(record: BranchRecord, paint: Paint): string[] {
   if (record.verdict === null) return []
-  const lines = [
-    `${paint.bold(`verdict: ${record.verdict.kind}`)}${record.verdict.shadow ? ' (shadow)' : ''}`,
-  ]
+  const lines: string[] = []
   for (const finding of findingsOf(record.verdict)) {
     const where = finding.path === undefined ? '' : ` ${visibleLine(finding.path)}:`
     lines.push(`${paint.yellow(finding.rule)} [${finding.severity}]${where} ${visibleLine(finding.message)}`)

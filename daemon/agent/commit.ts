@@ -75,7 +75,8 @@ async function holdFor(
   return outcomeOf(await ports.store.move(record.id, 'held', reason), { changeset })
 }
 
-type Permission = { kind: 'none'; reason: string } | { kind: 'granted'; approval: string | null }
+type Approval = Awaited<ReturnType<Ports['approvals']['check']>>
+type Permission = { kind: 'none'; reason: string } | { kind: 'granted'; approval: Approval | null }
 
 async function permissionFor(
   ports: Ports,
@@ -112,10 +113,14 @@ async function land(
   ports: Ports,
   record: BranchRecord,
   changeset: Changeset,
-  approval: string | null,
+  granted: Approval | null,
   partial: boolean,
 ): Promise<Outcome> {
-  await ports.store.move(record.id, 'staging', 'the new files are being staged')
+  const approval = granted?.id ?? null
+  // On record before anything lands: whoever looks later, also after a crash, sees who let it through.
+  await ports.store.move(record.id, 'staging', 'the new files are being staged', {
+    approval: granted === null ? null : { ...granted, digest: changeset.digest },
+  })
   const first = requestsFirst(record) && changeset.requests.length > 0
   let landed: CommitOutcome
   let sent = 0

@@ -1,4 +1,4 @@
-import type { AgentExit, BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
+import type { AgentExit, Approver, BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
 import type { Change, Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
 import type { DenialRow } from '../contract/denial.ts'
 import type {
@@ -151,7 +151,11 @@ export interface Approvals {
     why: string,
   ): Promise<{ complete: boolean; missing: number }>
   /** Throws `approval-invalid` unless a complete, unexpired approval for this digest and these policies exists. */
-  check(record: BranchRecord, digest: string, policies: Verdict['policies']): Promise<string>
+  check(
+    record: BranchRecord,
+    digest: string,
+    policies: Verdict['policies'],
+  ): Promise<{ id: string; by: readonly Approver[] }>
   /** Uses the approval up; the same commit may call it again after a crash. */
   consume(approval: string, commit: string): Promise<void>
 }

@@ -187,6 +187,8 @@ describe('decisions', () => {
       why: 'fine',
     })
     expect(landed.state).toBe('committed')
+    const by = [{ uid: 1001, name: 'reviewer' }]
+    expect(world.records.get(id)?.approval).toMatchObject({ digest: outcome.digest, by })
     expect(world.log.indexOf('consume')).toBeLessThan(world.log.indexOf('move committing'))
     expect(world.approved.size).toBe(0)
   })

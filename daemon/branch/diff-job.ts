@@ -3,6 +3,7 @@ import { openTree } from '../kernel/mount.ts'
 import { AT, close, O, openat2, openRoot } from '../kernel/paths.ts'
 import { statFd } from '../kernel/statx.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import { failpoint } from '../lib/failpoint.ts'
 import type { Promised } from './diff-files.ts'
 import { type DiffReceiver, DiffSink } from './diff-sink.ts'
 import { DiffWalk } from './diff-walk.ts'
@@ -44,7 +45,10 @@ export function runDiff(job: DiffJob, post: (message: DiffMessage) => void): voi
   const sink = new DiffSink(
     job.bases.map((base) => base.path),
     (record) => chunk.add(record),
-    (paths) => post({ kind: 'progress', paths }),
+    (paths) => {
+      post({ kind: 'progress', paths })
+      failpoint('diff.thousand')
+    },
   )
   walkBases(job, sink)
   chunk.flush()

@@ -10,6 +10,9 @@ export interface Requester {
   name: string
 }
 
+/** One of those who approved. */
+export type Approver = Pick<Requester, 'uid' | 'name'>
+
 export interface AgentExit {
   /** Exactly one of the two is set. */
   code: number | null
@@ -67,6 +70,8 @@ export interface BranchRecord {
   digest: string | null
   verdict: Verdict | null
   commit: { id: string; at: string; digest: string } | null
+  /** Who let the changes of this digest land where the verdict was to hold them; absent or null: nobody was needed. */
+  approval?: { id: string; digest: string; by: readonly Approver[] } | null
   /** Limits that were extended by a person, by budget kind. */
   extensions: Readonly<Record<string, number>>
   /** What its agent and the commands in its place have used up for good, by budget kind; absent: nothing yet. */

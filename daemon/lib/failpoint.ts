@@ -1,7 +1,7 @@
 /**
  * A named place where a test can make the process die, fail or wait. In production every call is one map lookup.
  * `PUZZLED_FAILPOINTS=commit.after-intent=kill,journal.append=ENOSPC` arms a real process from outside;
- * `commit.staged-one#3=kill` when it passes there for the third time.
+ * `commit.staged-one#3=kill` when it passes there for the third time, `diff.thousand=wait:300` to make short work long.
  */
 type Action = () => void
 
@@ -26,10 +26,15 @@ export function observeFailpoints(listener: ((name: string) => void) | undefined
 
 function actionFor(what: string): Action {
   if (what === 'kill') return () => process.kill(process.pid, 'SIGKILL')
+  const millis = /^wait:(\d+)$/.exec(what)?.[1]
+  if (millis !== undefined) return () => standStill(Number(millis))
   return () => {
     throw Object.assign(new Error(`failpoint: ${what}`), { code: what })
   }
 }
+
+const standStill = (millis: number): void =>
+  void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, millis)
 
 function onTime(time: number, action: Action): Action {
   let passed = 0

@@ -1,6 +1,6 @@
 // pure
 import { z } from 'zod'
-import type { Requester } from '../contract/branch.ts'
+import type { Approver, Requester } from '../contract/branch.ts'
 import { PuzzledError } from '../lib/errors.ts'
 
 /** Under which terms a held changeset may be approved. Policies say them as obligations. */
@@ -80,16 +80,21 @@ const isExpired = (approval: Approval, now: Date): boolean => now.getTime() >= D
 export const stands = (approval: Approval, policyVersion: string, now: Date): boolean =>
   approval.policyVersion === policyVersion && approval.consumed === null && !isExpired(approval, now)
 
+/** Everybody whose approval counts, once, in the order in which they gave it. */
+export function approversOf(approval: Approval): readonly Approver[] {
+  const approvers = new Map<number, Approver>()
+  for (const { decision: kind, by: uid, name } of approval.decisions)
+    if (kind === 'approve' && mayDecide(approval, uid) && !approvers.has(uid))
+      approvers.set(uid, { uid, name })
+  return [...approvers.values()]
+}
+
 /** How many different people have approved; one rejection outweighs them all. */
 export function progress(approval: Approval): { approved: number; missing: number; rejected: boolean } {
-  const approvers = new Set(
-    approval.decisions
-      .filter(({ decision: kind, by }) => kind === 'approve' && mayDecide(approval, by))
-      .map(({ by }) => by),
-  )
+  const approved = approversOf(approval).length
   return {
-    approved: approvers.size,
-    missing: Math.max(0, approval.terms.quorum - approvers.size),
+    approved,
+    missing: Math.max(0, approval.terms.quorum - approved),
     rejected: approval.decisions.some(({ decision: kind }) => kind === 'reject'),
   }
 }

@@ -43,7 +43,7 @@ describe('an approval', () => {
     await store.request(record, changeset, verdict())
     await expect(check()).rejects.toThrow(/1 more approval/)
     expect(await approve(1)).toEqual({ complete: true, missing: 0 })
-    const id = await check()
+    const { id } = await check()
     await expect(check(other.digest)).rejects.toMatchObject({ code: 'approval-invalid' })
     await store.consume(id, 'c1')
     await expect(check()).rejects.toThrow(/commit c1 has used it/)
@@ -53,7 +53,7 @@ describe('an approval', () => {
   it('is consumed again by the commit that died after consuming it, and by no other', async () => {
     await store.request(record, changeset, verdict())
     await approve(1)
-    const id = await check()
+    const { id } = await check()
     await store.consume(id, 'c1')
     const after = new ApprovalStore(files, '/approvals', () => now)
     await expect(after.consume(id, 'c1')).resolves.toBeUndefined()
@@ -63,7 +63,7 @@ describe('an approval', () => {
   it('is used by one of two commits that race', async () => {
     await store.request(record, changeset, verdict())
     await approve(1)
-    const id = await check()
+    const { id } = await check()
     const results = await Promise.allSettled([store.consume(id, 'c1'), store.consume(id, 'c2')])
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
@@ -83,7 +83,9 @@ describe('an approval', () => {
     await store.request(record, changeset, verdict())
     await approve(1)
     const restarted = new ApprovalStore(files, '/approvals', () => now)
-    await expect(restarted.check(record, changeset.digest, policies)).resolves.toMatch(/^a/)
+    await expect(restarted.check(record, changeset.digest, policies)).resolves.toMatchObject({
+      id: expect.stringMatching(/^a/),
+    })
   })
 
   it('expires: nobody in time is a refusal, and so is a late use', async () => {
@@ -92,7 +94,7 @@ describe('an approval', () => {
     await expect(approve(1)).rejects.toThrow(/expired/)
     now = new Date('2026-01-01T00:00:59Z')
     await approve(1)
-    const id = await check()
+    const { id } = await check()
     now = new Date('2026-01-01T00:01:00Z')
     await expect(check()).rejects.toThrow(/expired/)
     await expect(store.consume(id, 'c1')).rejects.toThrow(/expired/)
@@ -110,7 +112,9 @@ describe('an approval', () => {
     await store.request(record, changeset, verdict())
     const judged = { ...record, verdict: verdict() }
     await store.decide(judged, other.digest, 'approve', person(1), 'only this')
-    await expect(store.check(judged, other.digest, policies)).resolves.toMatch(/^a/)
+    await expect(store.check(judged, other.digest, policies)).resolves.toMatchObject({
+      id: expect.stringMatching(/^a/),
+    })
     await expect(check()).rejects.toThrow(/1 more approval/)
     await expect(approve(1, 'c'.repeat(64))).rejects.toThrow(/not judged/)
   })
@@ -159,7 +163,7 @@ describe('approval records', () => {
   it('of other branches may be damaged: what is approved can be used all the same', async () => {
     await store.request(record, changeset, verdict())
     await approve(1)
-    const id = await check()
+    const { id } = await check()
     const [path, bytes] = [...files.files][0] ?? ['', Buffer.alloc(0)]
     files.files.set(path.replace(record.id, '2222222222'), Buffer.from('{'))
     await store.consume(id, 'c1')

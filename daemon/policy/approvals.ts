@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { BranchRecord, Requester } from '../contract/branch.ts'
+import type { Approver, BranchRecord, Requester } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
 import type { Verdict } from '../contract/verdict.ts'
 import { PuzzledError } from '../lib/errors.ts'
@@ -8,6 +8,7 @@ import { KeyLock } from '../lib/key-lock.ts'
 import {
   type Approval,
   approvalSchema,
+  approversOf,
   consume,
   decide,
   demandValid,
@@ -58,8 +59,12 @@ export class ApprovalStore {
     })
   }
 
-  /** The id of a complete approval for exactly this; throws `approval-invalid` with the reason. */
-  async check(record: BranchRecord, digest: string, policies: Verdict['policies']): Promise<string> {
+  /** A complete approval for exactly this, and whose it is; throws `approval-invalid` with the reason. */
+  async check(
+    record: BranchRecord,
+    digest: string,
+    policies: Verdict['policies'],
+  ): Promise<{ id: string; by: readonly Approver[] }> {
     const approval = await this.#find(record.id, digest)
     if (approval === null)
       throw new PuzzledError('approval-invalid', `Nobody has approved these changes of branch ${record.id}`, {
@@ -68,7 +73,7 @@ export class ApprovalStore {
       })
     const asked = { branch: record.id, digest, policyVersion: policyVersion(policies) }
     demandValid(approval, asked, this.#now())
-    return approval.id
+    return { id: approval.id, by: approversOf(approval) }
   }
 
   /** Uses the approval up, durably; the same commit may call it again after a crash. */

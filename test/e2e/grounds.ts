@@ -1,4 +1,4 @@
-import { chownSync, readFileSync, writeFileSync } from 'node:fs'
+import { chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, type it } from 'vitest'
 import { type Missing, needs, program, root } from '../tier/needs.ts'
@@ -36,6 +36,16 @@ export function onBus(scope: Scope, ...also: Missing[]): { here: PrivateBus; it:
   const check = needs(...missing)
   if (missing.some((reason) => reason !== undefined)) return { here: {} as PrivateBus, it: check }
   return { here: standsFor(scope, privateBus, (bus) => bus.close()), it: check }
+}
+
+/** Makes so many empty files, named by their numbers, that belong to whoever owns the folder. */
+export function filesIn(folder: string, count: number): void {
+  const { uid, gid } = statSync(folder)
+  for (let name = 1; name <= count; name++) {
+    const path = join(folder, `${name}`)
+    writeFileSync(path, '')
+    chownSync(path, uid, gid)
+  }
 }
 
 export interface Project {

@@ -43,6 +43,8 @@ export interface PrivateBus {
   readonly bus: ChildProcess
   /** More for the environment of every program that is begun here. */
   readonly env: Record<string, string>
+  /** The same for the daemon when it is started the next time. */
+  readonly daemonEnv: Record<string, string>
   daemon: ChildProcess
   /** What the daemon wrote to stderr. */
   said(): string
@@ -92,13 +94,15 @@ export async function privateBus(): Promise<PrivateBus> {
   })
   const address = `unix:path=${place('socket')}`
   await (await eventually(() => BusConnection.connect(address))).close()
-  const run = { address, config: place('puzzled.yaml'), said: '' }
+  const run: Running = { address, config: place('puzzled.yaml'), said: '', env: {} }
   const here: PrivateBus = {
-    ...run,
+    address,
+    config: run.config,
     project: place('project'),
     state: place('state'),
     bus,
     env: {},
+    daemonEnv: run.env,
     daemon: bus,
     said: () => run.said,
     start: async (failpoints = '') => {
@@ -121,16 +125,21 @@ export async function privateBus(): Promise<PrivateBus> {
   return here
 }
 
-function startDaemon(
-  run: { address: string; config: string; said: string },
-  failpoints: string,
-): ChildProcess {
+interface Running {
+  address: string
+  config: string
+  said: string
+  readonly env: Record<string, string>
+}
+
+function startDaemon(run: Running, failpoints: string): ChildProcess {
   const daemon = spawn(process.execPath, [dist('puzzled.js'), '--config', run.config], {
     env: {
       PATH: process.env.PATH,
       HOME: '/root',
       DBUS_SYSTEM_BUS_ADDRESS: run.address,
       PUZZLED_FAILPOINTS: failpoints,
+      ...run.env,
     },
     stdio: ['ignore', 'inherit', 'pipe'],
     cwd: '/',

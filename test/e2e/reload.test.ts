@@ -1,31 +1,20 @@
-import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect } from 'vitest'
 import { MANAGER, MANAGER_PATH } from '../../daemon/contract/bus.ts'
 import { root } from '../tier/needs.ts'
 import { onBus } from './grounds.ts'
+import { CONFIG, ownEtc } from './own-etc.ts'
 import { eventually, WHO } from './private-bus.ts'
 import { pythonCall, pythonDbus } from './python-client.ts'
 
 const shipped = new URL('../../policies/dist/commit.wasm', import.meta.url)
-const CONFIG = '/etc/puzzled'
-let layers: string
 
-/** This file's own mount namespace gets an /etc that can be written to; the machine's is beneath it. */
+let putBack: (() => void) | undefined
 beforeEach(() => {
-  if (root !== undefined) return
-  layers = mkdtempSync(join(tmpdir(), 'puzzled-etc-'))
-  for (const name of ['upper', 'work']) mkdirSync(join(layers, name))
-  const options = `lowerdir=/etc,upperdir=${layers}/upper,workdir=${layers}/work`
-  expect(spawnSync('mount', ['-t', 'overlay', 'overlay', '-o', options, '/etc']).status).toBe(0)
-  for (const name of ['policies', 'profiles']) mkdirSync(join(CONFIG, name), { recursive: true })
+  if (root === undefined) putBack = ownEtc()
 })
-afterEach(() => {
-  spawnSync('umount', ['/etc'])
-  if (layers !== undefined) rmSync(layers, { recursive: true })
-})
+afterEach(() => putBack?.())
 // After the /etc above, and gone before it.
 const { here, it: check } = onBus('each', pythonDbus)
 

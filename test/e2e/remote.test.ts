@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { needs } from '../tier/needs.ts'
 import { inProject } from './grounds.ts'
-import { noSshd, type OtherMachine, otherMachine } from './sshd.ts'
+import { noSshd, type OtherMachine, otherMachine, script } from './sshd.ts'
 import { noTypist, typing } from './typist.ts'
 
 const puzzlectl = fileURLToPath(new URL('../../dist/puzzlectl.js', import.meta.url))
@@ -16,9 +16,8 @@ beforeAll(async () => {
   if (noSshd.some((reason) => reason !== undefined)) return
   machine = await otherMachine()
   // Options of ours go behind the verb; what stands behind -- is not ours.
-  const script = `#!/bin/sh\nverb=$1; shift\nexec '${process.execPath}' '${puzzlectl}' "$verb" --state-dir '${here.state}' "$@"\n`
-  writeFileSync(join(machine.there, 'puzzlectl'), script)
-  chmodSync(join(machine.there, 'puzzlectl'), 0o755)
+  const lines = `verb=$1; shift\nexec '${process.execPath}' '${puzzlectl}' "$verb" --state-dir '${here.state}' "$@"`
+  script(join(machine.there, 'puzzlectl'), lines)
 })
 afterAll(() => machine?.close())
 
@@ -37,18 +36,19 @@ const RUN = (...options: string[]): string[] => ['run', '--base', here.project, 
 
 describe('on another machine, over ssh', () => {
   it('an agent runs, its work is looked at and approved, and statuses come back', () => {
-    const script = 'echo out; echo err >&2; echo "it\'s \\$HOME" > a.txt; exit 7'
+    const agent = 'echo out; echo err >&2; echo "it\'s \\$HOME" > a.txt; exit 7'
     const ran = there(
       ...RUN('--name', 'far', '--then', 'hold'),
-      '--',
-      'sh',
-      '-c',
-      `cd '${here.project}'; ${script}`,
+      ...['--', 'sh', '-c', `cd '${here.project}'; ${agent}`],
     )
     expect([ran.status, ran.out]).toEqual([7, 'out\n'])
     expect(ran.err).toMatch(/^err\npuzzled: branch far: \+1 ~0 -0/)
     expect(there('diff', 'far').out).toContain("+it's $HOME")
     expect(JSON.parse(there('ls', '--json').out)).toMatchObject([{ name: 'far', state: 'held' }])
+    expect(there('exec', 'far', '--', 'sh', '-c', 'cat a.txt; exit 9')).toMatchObject({
+      status: 9,
+      out: "it's $HOME\n",
+    })
     const approved = there('approve', 'far', '-m', "it's good; really")
     expect([approved.status, approved.err]).toEqual([0, ''])
     expect(text('a.txt')).toBe("it's $HOME\n")
@@ -77,16 +77,26 @@ describe('on another machine, over ssh', () => {
     expect(out).toContain('status 130')
     expect(JSON.parse(there('ls', '--json').out)).toEqual([])
   })
+})
 
-  it('says what is wrong when there is no machine, no rights, or no puzzlectl', () => {
-    const nobody = call(onHost('nobody-there', 'ls'))
-    expect(nobody.status).toBe(255)
-    expect(nobody.err).toMatch(
-      /puzzlectl: ssh did not get to "nobody-there".*\n {2}hint: .* ssh nobody-there true\n$/,
+describe('says what is wrong', () => {
+  it.each([
+    ['nobody-there', 'no machine answers', /Connection refused/],
+    ['impostor', 'the machine has another key than is known of it', /Host key verification failed/],
+    ['stranger', 'the machine does not know the key of the caller', /Permission denied \(publickey\)/],
+  ])('of %s: %s', (host, _why, said) => {
+    const { status, out, err } = call(onHost(host, 'ls'))
+    expect([status, out]).toEqual([255, ''])
+    expect(err).toMatch(said)
+    expect(err).toMatch(
+      new RegExp(`puzzlectl: ssh did not get to "${host}", .*\\n {2}hint: .* ssh ${host} true\\n$`),
     )
-    expect(JSON.parse(call(onHost('nobody-there', 'ls', '--json')).out)).toMatchObject({
-      error: { code: 'bus-gone' },
-    })
+    expect(JSON.parse(call(onHost(host, 'ls', '--json')).out)).toMatchObject({ error: { code: 'bus-gone' } })
+    // Nothing ran on it, and the right machine is reached all the same.
+    expect(there('ls').status).toBe(0)
+  })
+
+  it('when no puzzlectl is there', () => {
     const path = join(machine?.there ?? '', 'puzzlectl')
     renameSync(path, `${path}.away`)
     try {
@@ -102,4 +112,14 @@ describe('on another machine, over ssh', () => {
     }
     expect(there('ls').status).toBe(0)
   })
+
+  it.each(['-oProxyCommand=EVIL', 'root@-oProxyCommand=EVIL', 'there;EVIL', '$(EVIL)'])(
+    'of the name %s, and ssh never sees it',
+    (name) => {
+      const evil = script(join(machine?.there ?? '', 'evil'), 'touch "$0.ran"')
+      const { status, err } = call(onHost(name.replace('EVIL', evil), 'ls'))
+      expect([status, err]).toEqual([2, expect.stringMatching(/is not a machine\n {2}hint: /)])
+      expect(existsSync(`${evil}.ran`)).toBe(false)
+    },
+  )
 })

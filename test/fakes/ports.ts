@@ -324,7 +324,7 @@ function fakeApprovals(world: FakeWorld): Approvals {
     },
     check: async (_record, digest) => {
       if (!world.approved.has(digest)) throw new PuzzledError('approval-invalid', 'No approval')
-      return `approval-of-${digest}`
+      return { id: `approval-of-${digest}`, by: [{ uid: 1001, name: 'reviewer' }] }
     },
     consume: async (approval) => {
       world.log.push('consume')

@@ -64,7 +64,7 @@ const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ['DBUS_SYSTEM_BUS_ADDRESS', 'The bus on which the daemon is looked for.'],
   [
     'PUZZLED_PATIENCE',
-    'Seconds after which a daemon that does not even answer a ping is given up (default: 30). A call that it answers may last for ever.',
+    'Seconds after which a daemon, or a machine of `--host`, that does not even answer a ping is given up (default: 30). A call that it answers may last for ever.',
   ],
   [
     'XDG_STATE_HOME',
@@ -95,7 +95,9 @@ function exitStatus(): string {
   return `${heading('Exit status')}${prose(`\`run\` and \`wait\` end with the exit status of the command when it ran to its end and the outcome was as asked; with 128+*n* when signal
     *n* ended it; and with a status of this table otherwise. Every other verb ends with 0, or with a status of this table.`)}${item('0', 'It was done.')}${rows
     .map(([code, texts]) => item(String(code), texts.join(' ')))
-    .join('')}`
+    .join(
+      '',
+    )}${item('255', 'With `--host`: ssh did not get there or lost it, which is said, or what ran there ended so.')}`
 }
 
 const EXAMPLES = `${heading('Examples')}${prose('Let an agent work, look at what it did, and decide:')}${example(`sudo puzzlectl run --name fix --then hold -- sh -c 'echo fixed > note.txt'
