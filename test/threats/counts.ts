@@ -12,8 +12,12 @@ export interface Count {
 
 export const COUNTS: readonly Count[] = [
   {
-    ...{ row: 'S3, S4', what: 'launches under an exchange or under attack', asked: 10_000, usual: 150 },
+    ...{ row: 'S3', what: 'launches under an exchange', asked: 10_000, usual: 150 },
     ...{ variable: 'PUZZLED_ESCAPE_LAUNCHES', full: 'not run' },
+  },
+  {
+    ...{ row: 'S4', what: 'launches under attack', asked: 10_000, usual: 150 },
+    ...{ variable: 'PUZZLED_ESCAPE_LAUNCHES', full: 'passed in 1,431 s beside a very busy machine' },
   },
   {
     ...{ row: 'S14', what: 'commits beside a writer', asked: 1000, usual: 100 },
