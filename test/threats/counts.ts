@@ -36,7 +36,7 @@ export const COUNTS: readonly Count[] = [
   },
   {
     ...{ row: 'S23', what: 'exchanges during commits on images of ext4 and btrfs', asked: 1000, usual: 200 },
-    ...{ variable: 'PUZZLED_RACE_IMAGE_ROUNDS', full: 'not run' },
+    ...{ variable: 'PUZZLED_RACE_IMAGE_ROUNDS', full: 'passed in 91 s' },
   },
   {
     ...{ row: 'S45', what: 'rewritten paths', asked: 1_000_000, usual: 3000 },
