@@ -131,7 +131,7 @@ export const TARGETS: readonly Target[] = [
     limit: 4,
     unit: '×',
     atLeast: true,
-    why: 'with 32 at a time and two processors for client, server and gate, one request took 139 µs through ours, 245 through sandbox-runtime, 88 through squid (C) and 22 without any proxy: 4 × would be 61. Since then a parser of our own reads the HTTP/1.1 of agents: 177, 411, 159 and 34 µs, or 2.3 ×, beside other work.',
+    why: "with 32 at a time and two processors for client, server and gate, one request took 111 µs through ours, 344 through sandbox-runtime, 97 through squid (C) and 24 without any proxy: 4 × would be 86, which is less than squid takes; with 256 at a time it was 89 µs, and 134 through squid. By a CPU profile half of the gate is the two writes of a request, one to each side (Node sends them at once; `strace -c`: two reads, two writes and nothing else for a request), a quarter is code of ours, an eighth Node's streams, a twentieth garbage. The first thousands of requests cost up to four times as much, until they are compiled.",
     measured: ratio('proxy', '256 requests, 32', 'sandbox-runtime', 'puzzled, forwarded'),
   },
   {

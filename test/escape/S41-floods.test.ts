@@ -74,7 +74,9 @@ go(); setTimeout(() => { console.log(JSON.stringify({ ended })); process.exit() 
     '-c',
     `
 import socket, time
-hello = b''.join(b'\\x16\\x03\\x01\\x00\\x01' + (b'\\x01' if n == 0 else b'\\xff' if n < 4 else b'x') for n in range(10900))
+# A message that could be one: not as long as is too long, and with one byte in each record.
+message = b'\\x01\\x00\\x2f\\xff' + b'x' * 2696
+hello = b''.join(b'\\x16\\x03\\x01\\x00\\x01' + bytes([byte]) for byte in message)
 end = time.time() + 4; sent = 0
 while time.time() < end:
     try:
@@ -119,6 +121,15 @@ print(n)
   ],
 }
 
+// Each of them with its ceiling switched off, one by one, by hand:
+// - handshakes, without a limit of records: a turn of 236 ms instead of 12 to 32;
+// - bodies, with `judgedBodyBytes` of a gigabyte: they were read to their end and forwarded, 222 frames left, a turn of 248 ms;
+// - names and paths, without a limit of rows and events: 30,740 rows instead of 501;
+// - headers over HTTP/2, without limits of their size, their number and the memory of a session: as harmless as with them,
+//   because Node's HTTP/2 ended each connection (16 in 4 s) by itself. It would be seen here if it did not;
+// - streams, without limits of streams, requests, sessions and their memory: 1,900 streams, a turn of 199 ms. A machine as busy
+//   as that one was is not enough to reach a ceiling of ours.
+
 /** What one turn of the event loop may take of the processor: where nothing is bounded, one body or handshake takes seconds. */
 const MOST_MILLIS = 400
 
@@ -136,9 +147,11 @@ describe('S41 a flood', () => {
     console.log(`${name}: ${said.out.trim()}; ${asked.out.trim()} answers beside it, a turn of ${longest} ms`)
     expect([said.err, said.out.trim()]).toEqual(['', expect.stringMatching(/./)])
     expect([asked.err, asked.code]).toEqual(['', 0])
-    expect(longest).toBeLessThan(MOST_MILLIS)
+    expect(longest).toBeLessThan(name.startsWith('handshakes') ? MOST_MILLIS * 0.4 : MOST_MILLIS)
     const seen = await capture.seen()
     await capture.close()
+    // Rows are kept for as long as the branch lives, whatever an agent makes up.
+    expect(loud.network.blocked().length).toBeLessThan(520)
     // Of the requests that a rule lets through some are on their way before they are reset; of the others nothing is.
     if (!name.startsWith('HTTP/2 streams')) expect(seen[flooded]).toBe(0)
     expect(seen[answering]).toBeGreaterThan(0)
