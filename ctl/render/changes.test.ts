@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { makeChangeset } from '../../test/fakes/changesets.ts'
-import { requestLine, statLine } from './changes.ts'
+import { requestLine, statLine, unifiedText } from './changes.ts'
 import { errorText } from './error.ts'
 import { plain } from './paint.ts'
 
@@ -31,5 +31,18 @@ describe('what an agent chose, on a line of ours,', () => {
   it('begins no line of its own in a message', () => {
     const error = new PuzzledError('conflict', `Cannot commit "${HOSTILE}"`, { hint: 'Rebase it.' })
     expect(errorText(error, plain)).toBe(`puzzlectl: Cannot commit "${SHOWN}"\n  hint: Rebase it.\n`)
+  })
+})
+
+describe('the head of a patch', () => {
+  it.each([
+    ['a.txt', '+++ b/a.txt'],
+    ['with a blank.txt', '+++ b/with a blank.txt\t'],
+  ])('names %s so that patch(1) finds it', (path, head) => {
+    const changeset = makeChangeset([{ path }])
+    const [change] = changeset.changes
+    const side = { bytes: Buffer.from('x\n'), size: 2 }
+    const text = change && unifiedText(changeset, change, { before: null, after: side }, plain)
+    expect(text?.split('\n').slice(0, 2)).toEqual(['--- /dev/null', head])
   })
 })

@@ -73,7 +73,9 @@ export function unifiedText(
   paint: Paint,
 ): string {
   // Over several bases it is the whole path, which `patch -p1` at the root understands.
-  const name = pathText(changeset, change).replace(/^\//, '')
+  const path = pathText(changeset, change).replace(/^\//, '')
+  // As git and diff write it: without the tab, patch(1) takes a name to end at its first blank.
+  const name = path.includes(' ') ? `${path}\t` : path
   const lines = [
     paint.bold(`--- ${change.old === null ? '/dev/null' : `a/${name}`}`),
     paint.bold(`+++ ${change.new === null ? '/dev/null' : `b/${name}`}`),
