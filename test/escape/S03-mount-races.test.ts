@@ -76,35 +76,39 @@ describe('S3 races on the places that are mounted', () => {
     },
   )
 
-  check('a directory on the way to the base that is exchanged never shows another tree', async () => {
-    const branch = branchFor()
-    const parent = dirname(branch.base)
-    const [real, trap] = [join(parent, 'way'), join(parent, 'other')]
-    mkdirSync(real)
-    renameSync(branch.base, join(real, 'base'))
-    writeFileSync(join(real, 'base', 'mark'), 'base\n')
-    mkdirSync(join(trap, 'base'), { recursive: true })
-    writeFileSync(join(trap, 'base', 'mark'), 'trap\n')
-    symlinkSync(trap, join(parent, 'link'))
-    chownSync(join(real, 'base'), 1000, 1000)
-    const base = join(real, 'base')
-    const moved = {
-      ...branch,
-      base,
-      record: { ...branch.record, cwd: base, bases: [{ ...branch.record.bases[0], path: base } as never] },
-      mounts: branch.mounts.map((mount) => ({ ...mount, base, lowers: [base] })),
-    }
-    const marks = new Set<string>()
-    await swapping(real, join(parent, 'link'), async () => {
-      for (let launch = 0; launch < LAUNCHES; launch++) {
-        try {
-          marks.add((await run(launcher, moved, ['cat', 'mark'])).output)
-        } catch (error) {
-          if (!(error instanceof PuzzledError)) throw error
-          marks.add('refused')
-        }
+  check(
+    'a directory on the way to the base that is exchanged never shows another tree',
+    { timeout },
+    async () => {
+      const branch = branchFor()
+      const parent = dirname(branch.base)
+      const [real, trap] = [join(parent, 'way'), join(parent, 'other')]
+      mkdirSync(real)
+      renameSync(branch.base, join(real, 'base'))
+      writeFileSync(join(real, 'base', 'mark'), 'base\n')
+      mkdirSync(join(trap, 'base'), { recursive: true })
+      writeFileSync(join(trap, 'base', 'mark'), 'trap\n')
+      symlinkSync(trap, join(parent, 'link'))
+      chownSync(join(real, 'base'), 1000, 1000)
+      const base = join(real, 'base')
+      const moved = {
+        ...branch,
+        base,
+        record: { ...branch.record, cwd: base, bases: [{ ...branch.record.bases[0], path: base } as never] },
+        mounts: branch.mounts.map((mount) => ({ ...mount, base, lowers: [base] })),
       }
-    })
-    expect([...marks].sort()).toEqual(['base\n', 'refused'])
-  })
+      const marks = new Set<string>()
+      await swapping(real, join(parent, 'link'), async () => {
+        for (let launch = 0; launch < LAUNCHES; launch++) {
+          try {
+            marks.add((await run(launcher, moved, ['cat', 'mark'])).output)
+          } catch (error) {
+            if (!(error instanceof PuzzledError)) throw error
+            marks.add('refused')
+          }
+        }
+      })
+      expect([...marks].sort()).toEqual(['base\n', 'refused'])
+    },
+  )
 })

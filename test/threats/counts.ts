@@ -13,7 +13,10 @@ export interface Count {
 export const COUNTS: readonly Count[] = [
   {
     ...{ row: 'S3', what: 'launches under an exchange', asked: 10_000, usual: 150 },
-    ...{ variable: 'PUZZLED_ESCAPE_LAUNCHES', full: 'not run' },
+    ...{
+      variable: 'PUZZLED_ESCAPE_LAUNCHES',
+      full: 'passed beside a very busy machine, where the base itself is exchanged; where a directory above it is, not run',
+    },
   },
   {
     ...{ row: 'S4', what: 'launches under attack', asked: 10_000, usual: 150 },
