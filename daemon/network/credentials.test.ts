@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { hostOf } from '../../test/fixtures/network-rules.ts'
 import type { CredentialGrant } from '../contract/profile.ts'
 import { Credential, fillIn, Redactor } from './credentials.ts'
@@ -94,6 +94,26 @@ describe('redaction', () => {
       `${PLACEHOLDER}.`,
       1,
     ])
+  })
+
+  it('searches for each secret once, however often it went out and comes back', () => {
+    const often = Array.from({ length: 150 }, (): [string, string] => [
+      'authorization',
+      `Bearer ${PLACEHOLDER}`,
+    ])
+    const { headers, secrets: sought } = fill('api.example.com', '/', often)
+    expect(sought).toEqual(fill('api.example.com', '/', often.slice(0, 1)).secrets)
+    const echo = Buffer.from(headers.join('\n'))
+    const redactor = new Redactor(sought)
+    const searches = vi.spyOn(Buffer.prototype, 'indexOf')
+    try {
+      expect(redactor.push(echo).toString()).toBe(often.join('\n'))
+      expect(redactor.found).toBe(150)
+      // Again behind each hit for what was hit, and not for the others.
+      expect(searches.mock.calls.length).toBeLessThan(150 + 3 * sought.length)
+    } finally {
+      searches.mockRestore()
+    }
   })
 
   it('changes nothing else', () => {

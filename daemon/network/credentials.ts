@@ -63,8 +63,12 @@ export function fillIn(
     if (scheme !== 'https' && host.address === undefined) continue
     if (credential.goesTo(host)) filled = fillOne(credential, filled)
   }
-  return filled
+  // The agent chooses how many headers hold a placeholder; everything that comes back is searched for each secret.
+  return filled.secrets.length === 0 ? filled : { ...filled, secrets: eachOnce(filled.secrets) }
 }
+
+const eachOnce = (secrets: readonly Secret[]): readonly Secret[] =>
+  [...new Map([...secrets].reverse().map((secret) => [secret.value, secret])).values()].reverse()
 
 function fillOne(credential: Credential, before: Filled): Filled {
   const { placeholder } = credential
@@ -159,9 +163,12 @@ export class Redactor {
 
   #replace(bytes: Buffer, final: boolean): [Buffer, Buffer] {
     const parts: Buffer[] = []
+    // Where each of them comes next: searched anew only where that was passed, or an echo of many would be read as
+    // often as there are hits.
+    const next = this.#secrets.map(() => -1)
     let from = 0
     for (;;) {
-      const hit = this.#first(bytes, from)
+      const hit = this.#first(bytes, from, next)
       if (hit === undefined) break
       parts.push(bytes.subarray(from, hit.at), hit.placeholder)
       from = hit.at + hit.length
@@ -181,11 +188,21 @@ export class Redactor {
     return bytes.length
   }
 
-  #first(bytes: Buffer, from: number): { at: number; length: number; placeholder: Buffer } | undefined {
+  #first(
+    bytes: Buffer,
+    from: number,
+    next: number[],
+  ): { at: number; length: number; placeholder: Buffer } | undefined {
     let best: { at: number; length: number; placeholder: Buffer } | undefined
-    for (const { value, placeholder } of this.#secrets) {
-      const at = bytes.indexOf(value, from)
-      if (at >= 0 && (best === undefined || at < best.at)) best = { at, length: value.length, placeholder }
+    for (const [index, { value, placeholder }] of this.#secrets.entries()) {
+      let at = next[index] ?? -1
+      if (at < from) {
+        const found = bytes.indexOf(value, from)
+        at = found < 0 ? bytes.length : found
+        next[index] = at
+      }
+      if (at < bytes.length && (best === undefined || at < best.at))
+        best = { at, length: value.length, placeholder }
     }
     return best
   }

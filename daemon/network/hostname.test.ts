@@ -82,6 +82,12 @@ describe('hostname', () => {
     ]
     for (const text of bad) expect(parseAuthority(text, 80).ok, text).toBe(false)
   })
+
+  it('cuts no character down to another, as in a URL that a person typed', () => {
+    for (const text of ['ex\u0161mple.example.com', 'example.example.com\u0141', 'api.example.com\u2f40x'])
+      for (const _again of [1, 2])
+        expect(parseAuthority(text, 443)).toEqual({ ok: false, reason: 'not-ascii' })
+  })
 })
 
 describe('host patterns', () => {

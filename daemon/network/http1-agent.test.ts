@@ -90,8 +90,7 @@ it('answers requests that come together one after the other, in their order', as
     `GET /r1 HTTP/1.1\r\n${HOST}\r\nGET /r2 HTTP/1.1\r\n${HOST}\r\nGET /r3 HTTP/1.1\r\n${HOST}\r\n`,
   )
   for (let n = 1; n <= 3; n++) {
-    await soon()
-    expect(waiting.length).toBe(n)
+    await expect.poll(() => waiting.length).toBe(n)
     waiting[n - 1]?.()
   }
   expect((await hears(/r3$/)).match(/r\d/g)).toEqual(['r1', 'r2', 'r3'])
@@ -122,6 +121,25 @@ it('drops what nobody wanted of a body, and goes on with the next request', asyn
   socket.write(Buffer.alloc(200_000, 'GET /inner HTTP/1.1\r\n\r\n'))
   socket.write(`GET /after HTTP/1.1\r\n${HOST}\r\n`)
   expect(await hears(/after/)).not.toContain('inner')
+})
+
+it('holds a body in chunks of one byte in as many pieces as it was read in', async () => {
+  const count = 20_000
+  let [pieces, bytes] = [0, 0]
+  serve = (from, to) => {
+    from.body?.on('data', (piece: Buffer) => {
+      pieces++
+      bytes += piece.length
+    })
+    from.body?.on('end', () => say(to, 'ok'))
+  }
+  const { socket, hears } = client()
+  socket.write(`PUT / HTTP/1.1\r\n${HOST}transfer-encoding: chunked\r\n\r\n1\r\nx\r\n`)
+  await soon()
+  socket.write(`${'1\r\nx\r\n'.repeat(count - 1)}0\r\n\r\n`)
+  await hears(/ok$/)
+  expect(bytes).toBe(count)
+  expect(pieces).toBeLessThan(count / 10)
 })
 
 it('lets no more in than is read', async () => {

@@ -65,6 +65,7 @@ export class Http1Agent implements RequestSink, AnswerOwner {
     this.#reading = true
     try {
       step()
+      this.#request?.flush()
       for (;;) {
         this.#begin()
         if (this.#answer !== undefined || this.#closing || !this.#parser.ended || this.#full()) break
@@ -291,16 +292,25 @@ class Http1Request implements AgentRequest {
     // Whoever reads it hears of the error; before anybody reads, it must not end the process.
     body.on('error', () => undefined)
     this.#body = body
-    for (const piece of pieces) body.push(piece)
+    if (first !== undefined) body.push(pieces.length === 1 ? first : Buffer.concat(pieces))
   }
 
   arrive(bytes: Buffer): void {
+    if (!this.#discarded) this.#pieces.push(bytes)
+  }
+
+  /** What one read brought goes on as one piece: in chunks of one byte a body takes a hundred times its size. */
+  flush(): void {
+    const pieces = this.#pieces
+    const [first] = pieces
+    if (!this.#settled || first === undefined) return
+    this.#pieces = []
     if (this.#discarded) return
-    if (!this.#settled) this.#pieces.push(bytes)
-    else if (this.#body?.push(bytes) === false) this.#socket.pause()
+    if (this.#body?.push(pieces.length === 1 ? first : Buffer.concat(pieces)) === false) this.#socket.pause()
   }
 
   finish(): void {
+    this.flush()
     this.#complete = true
     if (!this.#discarded) this.#body?.push(null)
   }

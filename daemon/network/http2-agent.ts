@@ -159,7 +159,9 @@ class Http2Answer implements AgentResponse {
     head[':status'] = status
     for (const [name, value] of headers) {
       const before = head[name]
-      head[name] = before === undefined ? value : [...[before].flat().map(String), value]
+      // In place: the other end says how often it comes, and a copy for each would hold the event loop for seconds.
+      if (Array.isArray(before)) before.push(value)
+      else head[name] = before === undefined ? value : [String(before), value]
     }
     const length = head['content-length']
     this.#left = typeof length === 'string' ? Number(length) : undefined
