@@ -28,7 +28,7 @@ async function factsAtLimit(held: boolean): Promise<unknown> {
       })
     })
   } finally {
-    await watch?.stop()
+    await watch?.stop(false)
   }
 }
 

@@ -60,8 +60,8 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
     return {
       extend: (kind, by) => meter.extend(kind, by),
       refusal: () => refusalOf(meter, id),
-      stop: async () => {
-        const { spent, passed } = await meter.stop()
+      stop: async (byItself) => {
+        const { spent, passed } = await meter.stop(byItself)
         return { used: spent, passed: passed !== null, ...(why === undefined ? {} : { why }) }
       },
     }

@@ -259,7 +259,8 @@ export interface BudgetWatch {
   extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }>
   /** Why the agent may not simply go on: it stands still for a budget. Null while it may. */
   refusal(): Error | null
-  stop(): Promise<BudgetEnd>
+  /** The agent has ended: by itself, or because it was ended. */
+  stop(byItself: boolean): Promise<BudgetEnd>
 }
 
 export interface BudgetEnd {

@@ -66,7 +66,7 @@ async function start(
   const watch = await watchOrEnd(ports, record, atLimit, agent, settle)
   const exited = agent.exited.then(async (exit) => {
     // Whatever else fails: that the agent ended is recorded, and that nobody knows what it used.
-    const end = await watch.stop().catch((error: unknown): BudgetEnd => {
+    const end = await watch.stop(exit.cause === 'exited').catch((error: unknown): BudgetEnd => {
       const why = `Its meter did not stop: ${error}`
       warn(ports, record.id, why)
       return { used: {}, passed: true, why }

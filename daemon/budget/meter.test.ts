@@ -133,6 +133,20 @@ describe('a meter', () => {
     expect(await new Meter(limits, 'freeze', world).stop()).toMatchObject({ passed: null })
   })
 
+  it('judges what an agent left that had ended by itself when its limit was met', async () => {
+    const world = Object.assign(new World(), { left: async (): Promise<Amounts> => ({ disk: 101 }) })
+    world.used = { disk: 101 }
+    const late = async (byItself: boolean) => {
+      const meter = new Meter({ disk: 100 }, 'kill', world)
+      await meter.check()
+      expect(meter.acted).toBe(true)
+      return (await meter.stop(byItself)).passed
+    }
+    expect(await late(true)).toMatch(/^The disk budget was passed/)
+    // One that was ended for it is not told of twice.
+    expect(await late(false)).toBe(null)
+  })
+
   it('tells of an ended agent of which nobody can know what it used', async () => {
     const world = Object.assign(new World(), {
       left: () => Promise.reject(new Error('too deep')),

@@ -101,14 +101,17 @@ export class Meter {
     this.#schedule()
   }
 
-  /** The agent has ended. Answers what was used up for good, as far as it could be read. */
-  async stop(): Promise<End> {
+  /**
+   * The agent has ended. Answers what was used up for good, as far as it could be read. `byItself`: whatever was done at a
+   * limit came too late (its output was still being read), and is no judgement.
+   */
+  async stop(byItself = false): Promise<End> {
     this.#stopped = true
     clearTimeout(this.#timer)
     await this.#busy
     await this.#usage().catch(() => undefined)
     const spent = spentOf(this.#last, this.#limits)
-    return { spent, passed: this.#acted ? null : await this.#lastWord() }
+    return { spent, passed: this.#acted && !byItself ? null : await this.#lastWord() }
   }
 
   /** Readings come now and then, and many an agent is over before the first one. */

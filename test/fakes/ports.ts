@@ -242,7 +242,7 @@ function portsOf(world: FakeWorld): Ports {
       watch: () => ({
         extend: async () => ({ resumed: true }),
         refusal: () => world.refusal,
-        stop: async () => world.budgetEnd,
+        stop: async (byItself) => (byItself ? world.budgetEnd : { used: {}, passed: false }),
       }),
     },
     outbox: {
