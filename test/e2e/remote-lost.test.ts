@@ -19,7 +19,7 @@ afterAll(() => machine?.close())
 
 const remote = (...args: string[]): string[] => [
   ...['env', '-u', 'DBUS_SYSTEM_BUS_ADDRESS', `PATH=${machine?.bin}:${process.env.PATH}`, 'TERM=xterm'],
-  ...['PUZZLED_PATIENCE=3', process.execPath, puzzlectl, '--host', 'there', ...args],
+  ...['PUZZLED_PATIENCE=9', process.execPath, puzzlectl, '--host', 'there', ...args],
 ]
 const there = (...args: string[]) => here.exec(WHO.root, remote(...args))
 const RUN = (...options: string[]): string[] => ['run', '--base', here.project, ...options, '--', 'sh', '-c']
