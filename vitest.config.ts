@@ -25,8 +25,9 @@ const guarded = {
 export const TIERS = [
   tier('unit', ['{daemon,ctl}/**/*.test.ts', 'test/*.test.ts', 'test/suites/**/*.test.ts'], {
     testTimeout: 60_000,
+    hookTimeout: 60_000,
   }),
-  tier('crash', ['test/crash/**/*.test.ts'], { testTimeout: 600_000 }),
+  tier('crash', ['test/crash/**/*.test.ts'], { testTimeout: 600_000, hookTimeout: 180_000 }),
   tier('root', ['test/root/**/*.test.ts'], guarded),
   tier('escape', ['test/escape/**/*.test.ts'], guarded),
   tier('e2e', ['test/e2e/**/*.test.ts'], { ...guarded, testTimeout: patience * 180_000 }),
