@@ -43,8 +43,11 @@ export const NET_RIGHTS = [right('BIND_TCP', 0, 4), right('CONNECT_TCP', 1, 4)] 
 
 export const SCOPES = [right('ABSTRACT_UNIX_SOCKET', 0, 6), right('SIGNAL', 1, 6)] as const
 
-/** Flags of `landlock_restrict_self`: by default nothing that happens after the first exec is logged. */
-export const RESTRICT_FLAGS = [right('LOG_NEW_EXEC_ON', 1, 7)] as const
+/**
+ * Flags of `landlock_restrict_self`: by default what happens before the first exec is logged, and nothing after it. Before
+ * it are our own tries of whether the rules hold.
+ */
+export const RESTRICT_FLAGS = [right('LOG_SAME_EXEC_OFF', 0, 7), right('LOG_NEW_EXEC_ON', 1, 7)] as const
 
 export const NEWEST_ABI = 9
 

@@ -1,9 +1,16 @@
-import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import type {
+  Http2Server,
+  Http2Session,
+  IncomingHttpHeaders,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+} from 'node:http2'
 import type { Duplex, Readable } from 'node:stream'
 import type { AgentRequest, AgentResponse } from './agent-request.ts'
 import { NetworkDenied } from './denial.ts'
 import { type Arrival, arrivalOf } from './gate.ts'
 import { pairs } from './headers.ts'
+import { TinyFrames } from './http2-frames.ts'
 import type { NetworkLimits } from './limits.ts'
 import { type Headers, header } from './request-nature.ts'
 
@@ -16,7 +23,7 @@ export interface Http2Owner {
 export class Http2Agents {
   readonly #limits: NetworkLimits
   readonly #owner: Http2Owner
-  readonly #sessions = new Set<ServerHttp2Session>()
+  readonly #sessions = new Map<Http2Session, TinyFrames>()
   #server: Http2Server | undefined
 
   constructor(limits: NetworkLimits, owner: Http2Owner) {
@@ -51,6 +58,7 @@ export class Http2Agents {
       raw: readonly string[],
     ): void => {
       stream.on('error', () => undefined)
+      if (stream.session !== undefined) this.#sessions.get(stream.session)?.watch(stream)
       this.#owner.serve(new Http2Request(stream, headers, pairs(raw)), new Http2Answer(stream, headers))
     }
     // The types do not know the last of its arguments.
@@ -67,7 +75,7 @@ export class Http2Agents {
       session.destroy()
       return
     }
-    this.#sessions.add(session)
+    this.#sessions.set(session, new TinyFrames())
     session.setLocalWindowSize(limits.sessionWindowBytes)
     session.once('close', () => this.#sessions.delete(session))
     session.on('error', () => session.destroy())
@@ -75,7 +83,7 @@ export class Http2Agents {
   }
 
   close(): void {
-    for (const session of this.#sessions) session.destroy()
+    for (const session of this.#sessions.keys()) session.destroy()
   }
 }
 

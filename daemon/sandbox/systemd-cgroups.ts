@@ -25,20 +25,38 @@ export type StartScope = (
 export const SLICE = 'puzzle.slice'
 const NO_LIMIT = 2n ** 64n - 1n
 const SCOPE_MILLIS = 5000
+/** A machine that has just begun is slow to answer. */
+const ANSWER_MILLIS = 60_000
 
-/** `StartTransientUnit` on the system bus. A connection of its own: it must not keep a command line from ending. */
+/**
+ * `StartTransientUnit` on the system bus. A connection of its own: it must not keep a command line from ending. What
+ * stands between us and systemd may let the question through and not the answer (a policy of SELinux does).
+ */
 export function scopesOfSystemd(
-  connect: () => Promise<BusConnection> = async () =>
+  connect: () => Promise<Pick<BusConnection, 'call' | 'close'>> = async () =>
     (await import('../lib/bus-connection.ts')).BusConnection.connect(),
+  patience = ANSWER_MILLIS,
 ): StartScope {
   return async (unit, pid, description, shares) => {
     const bus = await connect()
+    const late = new AbortController()
     try {
-      await bus.call(startTransientUnit(unit, pid, description, shares))
+      const answer = bus.call(startTransientUnit(unit, pid, description, shares))
+      await Promise.race([answer, silenceAfter(patience, unit, late.signal)])
     } finally {
+      late.abort()
       await bus.close()
     }
   }
+}
+
+/** Never resolves: whoever it raced against has answered. */
+async function silenceAfter(millis: number, unit: string, over: AbortSignal): Promise<void> {
+  const ended = await delay(millis, false, { signal: over }).catch(() => true)
+  if (ended) return
+  throw new PuzzledError('start-failed', `systemd did not answer within ${millis / 1000} s about ${unit}`, {
+    hint: 'Under SELinux, ausearch -m USER_AVC -ts recent shows whether its answers are refused; journalctl -u dbus.',
+  })
 }
 
 const startTransientUnit = (...[unit, pid, description, shares]: Parameters<StartScope>): BusCall => ({

@@ -2,8 +2,10 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
+const PROGRAM = fileURLToPath(new URL('../../../dist/puzzlectl.js', import.meta.url))
 const run = (command: string, ...args: string[]): string => execFileSync(command, args, { encoding: 'utf8' })
 
 /**
@@ -64,6 +66,32 @@ describe('SELinux, enforcing', () => {
   it('the daemon reaches the system bus and an agent does not', () => {
     expect(asDaemon('busctl --system list --no-legend | grep -c systemd1')).toContain('status 0')
     expect(asAgent('busctl --system list --no-legend')).toMatch(/Permission denied\nstatus 1/)
+  })
+
+  it('an agent of puzzled runs in its scope, and reads what the policy refused to it', () => {
+    const project = join(dir, 'project')
+    mkdirSync(project)
+    writeFileSync(join(project, 'odd'), 'readable by everybody, says its mode')
+    run('chcon', '-t', 'user_home_t', project)
+    run('chcon', '-t', 'puzzled_var_lib_t', join(project, 'odd'))
+    run('chown', '-R', 'alice:', project)
+    const list = '/run/puzzled/denials.jsonl'
+    // The shell itself is refused: a program that is over before its denial is read has no branch any more.
+    const agent = `cat /proc/self/attr/current; echo; for try in $(seq 60); do read x < odd; sleep 0.5; grep -q lsm ${list} && break; done; cat ${list}`
+    writeFileSync(join(dir, 'agent'), agent)
+    const script = [
+      `cd ${project}`,
+      'export SUDO_USER=alice SUDO_UID=$(id -u alice) SUDO_GID=$(id -g alice) HOME=/root',
+      `${process.execPath} ${PROGRAM} run --then discard -- sh -c "$(cat ${join(dir, 'agent')})"`,
+    ]
+    const said = asDaemon(script.join('\n'))
+    expect(said).toMatch(/:puzzled_agent_t:s0\0?\n/)
+    expect(said).toContain('Permission denied')
+    const rows = said.split('\n').filter((line) => line.startsWith('{"time"'))
+    expect(rows.map((line) => JSON.parse(line) as unknown)).toContainEqual(
+      expect.objectContaining({ layer: 'lsm', rule: 'selinux', subject: expect.stringContaining('odd') }),
+    )
+    expect(said).toContain('status 0')
   })
 
   it('an agent cannot mount, even as root', () => {
