@@ -50,7 +50,7 @@ export function scopesOfSystemd(
   }
 }
 
-/** Never resolves: whoever it raced against has answered. */
+/** Resolves when it is over; throws where nobody answered until then. */
 async function silenceAfter(millis: number, unit: string, over: AbortSignal): Promise<void> {
   const ended = await delay(millis, false, { signal: over }).catch(() => true)
   if (ended) return
