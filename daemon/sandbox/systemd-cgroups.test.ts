@@ -1,4 +1,9 @@
-import { expect, it } from 'vitest'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { scopesOfSystemd } from './systemd-cgroups.ts'
 
 /** A bus on which nobody answers, or somebody does. */
@@ -23,4 +28,23 @@ it('an answer ends the wait, and a refusal is what it says', async () => {
   expect(good.seen.closed).toBe(1)
   const bad = bus(() => Promise.reject(new Error('no such slice')))
   await expect(bad.start('puzzle-x.scope', 1, 'x', {})).rejects.toThrow('no such slice')
+})
+
+it('a daemon of another bus asks the systemd of the machine', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'puzzled-other-bus-'))
+  let asked = 0
+  const other = createServer((socket) => {
+    asked++
+    socket.destroy()
+  }).listen(join(folder, 'socket'))
+  onTestFinished(() => {
+    vi.unstubAllEnvs()
+    other.close()
+    rmSync(folder, { recursive: true })
+  })
+  await once(other, 'listening')
+  vi.stubEnv('DBUS_SYSTEM_BUS_ADDRESS', `unix:path=${join(folder, 'socket')}`)
+  // Nowhere the name of a unit: also where the answer comes from systemd it is a refusal.
+  await expect(scopesOfSystemd()('no unit', process.pid, '', {})).rejects.toThrow()
+  expect(asked).toBe(0)
 })

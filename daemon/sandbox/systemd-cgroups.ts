@@ -29,12 +29,12 @@ const SCOPE_MILLIS = 5000
 const ANSWER_MILLIS = 60_000
 
 /**
- * `StartTransientUnit` on the system bus. A connection of its own: it must not keep a command line from ending. What
- * stands between us and systemd may let the question through and not the answer (a policy of SELinux does).
+ * `StartTransientUnit` on the machine's system bus, where PID 1 is: `DBUS_SYSTEM_BUS_ADDRESS` says on which bus the
+ * daemon is found, and systemd is not told of it. A connection of its own: it must not keep a command line from ending.
+ * What stands between us and systemd may let the question through and not the answer (a policy of SELinux does).
  */
 export function scopesOfSystemd(
-  connect: () => Promise<Pick<BusConnection, 'call' | 'close'>> = async () =>
-    (await import('../lib/bus-connection.ts')).BusConnection.connect(),
+  connect: () => Promise<Pick<BusConnection, 'call' | 'close'>> = connectSystemBus,
   patience = ANSWER_MILLIS,
 ): StartScope {
   return async (unit, pid, description, shares) => {
@@ -48,6 +48,11 @@ export function scopesOfSystemd(
       await bus.close()
     }
   }
+}
+
+async function connectSystemBus(): Promise<BusConnection> {
+  const { BusConnection, SYSTEM_BUS } = await import('../lib/bus-connection.ts')
+  return BusConnection.connect(SYSTEM_BUS)
 }
 
 /** Resolves when it is over; throws where nobody answered until then. */
