@@ -15,6 +15,19 @@ describe('a wrong command line', () => {
       "puzzlectl: unknown command 'rnu'; did you mean run?\n  hint: puzzlectl --help lists the verbs\n",
     ],
     [['ps'], "puzzlectl: unknown command 'ps'; did you mean ls?\n  hint: puzzlectl --help lists the verbs\n"],
+    [
+      ['help', 'rnu'],
+      "puzzlectl: unknown command 'rnu'; did you mean run?\n  hint: puzzlectl --help lists the verbs\n",
+    ],
+    [
+      ['help', 'nonsense'],
+      "puzzlectl: unknown command 'nonsense'\n  hint: puzzlectl --help lists the verbs\n",
+    ],
+    [
+      ['help', 'queue', 'lss'],
+      "puzzlectl: unknown command 'lss'; did you mean ls?\n  hint: puzzlectl queue --help\n",
+    ],
+    [['help', 'run', 'x'], "puzzlectl: run has no verb 'x'\n  hint: puzzlectl run --help\n"],
     [['queue', 'ls'], "puzzlectl: missing required argument 'id'\n  hint: puzzlectl queue ls --help\n"],
     [
       ['diff', '--stta', 'x'],
@@ -44,6 +57,8 @@ describe('help', () => {
     const { status, out } = call('run', '--help')
     expect([status, call('help', 'run').out]).toEqual([0, out])
     expect(out.indexOf('--then')).toBeLessThan(out.indexOf('--json'))
+    expect(call('help', 'queue', 'ls').out).toBe(call('queue', 'ls', '--help').out)
+    expect(call('help').out).toBe(call('--help').out)
     expect(call('--version').out).toMatch(/^puzzlectl \d+\.\d+\.\d+\n$/)
   })
 })

@@ -27,16 +27,37 @@ export function newProgram(verbs: readonly Verb[], act: Act): Command {
     .enablePositionalOptions()
     .showSuggestionAfterError()
     .showHelpAfterError('  hint: puzzlectl --help lists the verbs')
-    .addHelpCommand(
-      new Command('help').argument('[verb]').summary('say what a verb does').helpGroup('System'),
-    )
+    .addHelpCommand(false)
     .addHelpText('after', '\nThe first step: sudo puzzlectl run -- COMMAND. All of it: man puzzlectl')
     .configureOutput(OUTPUT)
     .configureHelp(HELP)
     .exitOverride()
   addCommonOptions(program)
   for (const verb of verbs) program.addCommand(commandFor(verb, act))
-  return program
+  return program.addCommand(helpCommand(program))
+}
+
+/** `help` of one verb is what its `--help` says; of a word that is no verb, what that word alone would have been told. */
+function helpCommand(program: Command): Command {
+  return new Command('help')
+    .argument('[verb...]')
+    .summary('say what a verb does')
+    .description('say what a verb does')
+    .helpGroup('System')
+    .configureOutput(OUTPUT)
+    .exitOverride()
+    .helpOption('-h, --help', 'say what it does')
+    .action(async (words: readonly string[]) => {
+      let command = program
+      for (const word of words) {
+        const next = command.commands.find((one) => one.name() === word || one.aliases().includes(word))
+        if (next === undefined && command.commands.length === 0)
+          command.error(`error: ${command.name()} has no verb '${word}'`)
+        if (next === undefined) await program.parseAsync([...words], { from: 'user' })
+        command = next ?? command
+      }
+      command.outputHelp()
+    })
 }
 
 /** Words of other tools for what we call otherwise. */

@@ -73,8 +73,8 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'wait',
     group: 'Run',
-    args: '<id>',
-    summary: 'wait for the agent of a branch and end as its run would',
+    args: '<id...>',
+    summary: 'wait for the agents of branches and end as their run would',
     load: () => import('./commands/wait.ts'),
   },
   {
@@ -109,7 +109,10 @@ export const VERBS: readonly Verb[] = [
     name: 'ls',
     group: 'Look',
     summary: 'list branches',
-    options: [['--all', 'also committed and discarded ones']],
+    options: [
+      ['-a, --all', 'also committed and discarded ones'],
+      ['-q, --quiet', 'only the ids, one per line'],
+    ],
     load: () => import('./commands/ls.ts'),
   },
   {

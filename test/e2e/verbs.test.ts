@@ -56,6 +56,30 @@ describe('a branch that runs', () => {
     expect(readdirSync(here.project)).toEqual(['a.txt'])
   })
 
+  it('is waited for with others, and the first failure is the status', async () => {
+    const failed = await start('sleep 1; exit 3')
+    const landed = await start('echo a > a.txt')
+    const killed = await start('kill -9 $$')
+    const listed = await puzzlectl('ls', '--all', '--quiet')
+    expect(listed.out.split('\n').sort()).toEqual(['', failed, landed, killed].sort())
+    const all = await puzzlectl('wait', landed, failed, killed, '--json')
+    const outcomes = all.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { branch: string })
+    expect([all.status, outcomes.map(({ branch }) => branch).sort()]).toEqual([
+      3,
+      [failed, landed, killed].sort(),
+    ])
+    expect((await puzzlectl('wait', landed, killed, failed)).status).toBe(137)
+    const some = await puzzlectl('wait', 'nothing', landed)
+    expect([some.status, some.err, some.out]).toEqual([
+      68,
+      expect.stringContaining('There is no branch'),
+      expect.stringContaining('committed as'),
+    ])
+  })
+
   it('is heard of while it happens', async () => {
     const connection = await here.connect()
     const { BusEngine } = await import('../../ctl/bus-engine.ts')
@@ -74,6 +98,25 @@ describe('a branch that runs', () => {
     await listening
     await connection.close()
     expect(states).toEqual(expect.arrayContaining(['running', 'stopped', 'discarding', 'discarded']))
+  })
+})
+
+describe('several at once', () => {
+  const { here, hold } = inProject()
+  const ids = async (...options: string[]): Promise<string> =>
+    (await here.puzzlectl('ls', '-q', ...options)).out
+
+  it('are listed by their ids alone, waited for, and thrown away though one is unknown', async () => {
+    expect(await here.puzzlectl('ls', '-q')).toEqual({ status: 0, out: '', err: '' })
+    await hold('echo a > a')
+    await hold('exit 4')
+    const [first = '', second = ''] = (await ids()).split('\n')
+    expect((await here.puzzlectl('ls', '-q', '--json')).status).toBe(2)
+    expect((await here.puzzlectl('wait', first, second)).status).toBe(4)
+    const { status, out, err } = await here.puzzlectl('discard', first, 'nothing', second)
+    expect([status, out]).toEqual([68, `Branch ${first} is discarded.\nBranch ${second} is discarded.\n`])
+    expect(err).toContain('There is no branch "nothing"')
+    expect(await ids('-a')).toBe('')
   })
 })
 

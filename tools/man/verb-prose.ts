@@ -23,12 +23,13 @@ export const VERB_PROSE: Readonly<Record<string, string>> = {
     'The branch is judged again: no approval from before fits. Without options the request is opened in $EDITOR.',
   prove: `Each attack is tried outside first, where it must succeed, and then in a branch, with one layer after the other taken away. A row that this machine
     cannot show says "not verified here". Exit status 1 means that something got out.`,
-  wait: 'Ends with the exit status with which `puzzlectl run` would have ended.',
+  wait: `Ends with the exit status with which \`puzzlectl run\` would have ended. Of several branches every one is waited for and
+    told of as soon as it has ended; the status is then that of the first one, as they are given, whose own is not 0.`,
   signal: `\`STOP\` and \`CONT\` freeze and thaw the whole branch. \`KILL\` ends every process of it and says how many were left.
     Others are sent to the agent, which may handle them.`,
   budget: 'A branch that stands still because of this budget goes on.',
   diff: 'Names and contents are made harmless: control characters, direction marks and lookalikes are shown, never obeyed.',
-  ls: 'Finished branches are left out.',
+  ls: 'Finished branches are left out. With --quiet nothing but ids is printed, and nothing at all where there is no branch.',
   review: `The layers are read again, so that the decision is about what is there now. Then each change is shown, what the policy
 found first, and one key decides: a takes it, r leaves it in the branch, s takes single pieces of a file, b goes back, q
 leaves without a decision, ? lists the keys. At the end what was taken is shown with its digest, and one approval is asked
@@ -52,7 +53,8 @@ At a terminal control characters are shown, not sent.`,
   commit: `Lands what is allowed or approved. On a branch that is \`commit-stuck\` the journal is followed again.`,
   rebase: `For a branch whose base changed since the fork. Paths that both sides changed are collisions: each needs \`--ours\`, \`--theirs\`
     or \`--drop\`. The old branch stays as it is.`,
-  discard: 'One rename per branch, whatever its size; the space is freed in the background.',
+  discard: `One rename per branch, whatever its size; the space is freed in the background. A branch that cannot be thrown away does
+    not keep the others; the status is that of the first failure.`,
   revert:
     'Nothing that was changed since is overwritten: such paths are conflicts. Possible as long as retention keeps the old versions.',
   'profile from-agents-md': 'Prints a draft. Nothing of it is in force until somebody installs it.',
