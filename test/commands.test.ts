@@ -103,7 +103,7 @@ describe('a command that is wrong would be noticed', () => {
     ['`puzzlectl frobnicate`', /unknown command/],
     ['`puzzlectl profile frobnicate`', /unknown command/],
     ['`sudo npx puzzlectl run --frobnicate -- sh --any`', /unknown option/],
-    ['`puzzlectl wait ID more`', /too many arguments/],
+    ['`puzzlectl show ID more`', /too many arguments/],
     ['`puzzlectl logs\n--tail`', /missing|argument/],
     ['`audit verify --haed X`', /unknown option/],
     ['`puzzlectl freeze|melt ID`', /unknown command/],
