@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { patience } from './test/tier/patience.ts'
 import { rooms } from './test/tier/room.ts'
 
 /** One project per tier. `tools/test.mjs` decides which of them this machine can run. */
@@ -6,13 +7,10 @@ const tier = (name: string, include: string[], options: Record<string, unknown> 
   test: {
     ...{ name, include, pool: 'forks' as const, globalSetup: ['test/build-once.ts'] },
     // What is waited for comes at once on an idle machine; the second that is usual is short for a busy one.
-    expect: { poll: { timeout: 30_000 } },
+    expect: { poll: { timeout: patience * 30_000 } },
     ...options,
   },
 })
-
-/** An emulated machine takes several times as long. */
-const patience = process.env.PUZZLED_VM === undefined ? 1 : 8
 
 /** Tiers that change the machine: a room per file (tier/room.ts), and nothing left behind by any test. */
 const guarded = {

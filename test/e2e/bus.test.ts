@@ -73,7 +73,7 @@ describe('through the daemon', () => {
   it('removes what was discarded in the background', async () => {
     await sh('echo a > a.txt', '--then', 'hold', '--name', 'gone')
     expect((await here.puzzlectl(developer, 'discard', 'gone')).status).toBe(0)
-    await expect.poll(() => readdirSync(join(here.state, 'trash')), { timeout: 10_000 }).toEqual([])
+    await expect.poll(() => readdirSync(join(here.state, 'trash'))).toEqual([])
   })
 
   it('ends like a shell and passes the status of the agent on', async () => {

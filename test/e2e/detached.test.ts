@@ -18,7 +18,7 @@ const stateOf = async (id: string): Promise<string> => {
   const { out } = await here.puzzlectl(developer, 'show', id, '--json')
   return (JSON.parse(out) as { state: string }).state
 }
-const until = (id: string, state: string) => expect.poll(() => stateOf(id), { timeout: 20_000 }).toBe(state)
+const until = (id: string, state: string) => expect.poll(() => stateOf(id)).toBe(state)
 
 /** Nobody waits for these. */
 describe('a detached branch is finished by the daemon', () => {
@@ -36,7 +36,7 @@ describe('a detached branch is finished by the daemon', () => {
     const nothing = await start('echo a > c.txt; exit 4', '--then', 'discard')
     await until(held, 'held')
     await until(failed, 'held')
-    await expect.poll(() => readdirSync(join(here.state, 'branches')).length, { timeout: 20_000 }).toBe(2)
+    await expect.poll(() => readdirSync(join(here.state, 'branches')).length).toBe(2)
     const ended = await here.puzzlectl(developer, 'wait', nothing)
     expect([ended.status, ended.err, here.said()]).toEqual([4, '', ''])
     expect((await here.puzzlectl(developer, 'wait', failed)).status).toBe(3)
@@ -60,11 +60,9 @@ describe('a detached branch is finished by the daemon', () => {
     await eventually(async () => {
       if (existsSync(`/proc/${child.pid}`)) throw new Error('Not yet')
     })
-    await expect.poll(() => existsSync(join(here.project, 'a.txt')), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => existsSync(join(here.project, 'a.txt'))).toBe(true)
     const record = join(here.state, 'branches', id, 'branch.json')
-    await expect
-      .poll(() => JSON.parse(readFileSync(record, 'utf8')), { timeout: 20_000 })
-      .toMatchObject({ state: 'committed' })
+    await expect.poll(() => JSON.parse(readFileSync(record, 'utf8'))).toMatchObject({ state: 'committed' })
   })
 })
 

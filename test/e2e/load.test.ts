@@ -5,6 +5,7 @@ import { BusEngine } from '../../ctl/bus-engine.ts'
 import type { Engine, RunRequest } from '../../daemon/contract/engine.ts'
 import { parseOpenMetrics } from '../metrics/openmetrics.ts'
 import { needs, program, root } from '../tier/needs.ts'
+import { patience } from '../tier/patience.ts'
 import { type PrivateBus, privateBus, WHO } from './private-bus.ts'
 
 const check = needs(root, program('dbus-daemon'))
@@ -78,7 +79,7 @@ async function inPortions(ids: readonly string[], act: (id: string) => Promise<u
 describe('a daemon under load', () => {
   check(
     'with 64 branches that start, write, are looked at and end, always answers',
-    { timeout: 600_000 },
+    { timeout: patience * 600_000 },
     async () => {
       await longestDelay()
       const machine = watchMachine()
@@ -97,7 +98,7 @@ describe('a daemon under load', () => {
     },
   )
 
-  check('with 64 branches that wait, stays small', { timeout: 600_000 }, async () => {
+  check('with 64 branches that wait, stays small', { timeout: patience * 600_000 }, async () => {
     // One after the other: what a crowd needs at once is another question.
     for (let each = 0; each < 64; each++) await engine.run(request('exec sleep 600'))
     const own = ownMemory()
@@ -111,7 +112,7 @@ describe('a daemon under load', () => {
 
   check(
     'lets 20,000 changes be read, reviewed and committed over the bus',
-    { timeout: 900_000 },
+    { timeout: patience * 900_000 },
     async () => {
       const script = `for d in $(seq 20); do mkdir $d; (cd $d; seq -f %.0f.txt 1 999 | xargs touch); done`
       const { id } = await engine.run(request(script))

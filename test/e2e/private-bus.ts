@@ -160,13 +160,15 @@ async function ownsName(address: string, daemon: ChildProcess): Promise<void> {
   }
 }
 
+const PATIENCE_MILLIS = 120_000
+
 /** Tries until it works; a daemon that never comes up is a failed test. */
 export async function eventually<Result>(attempt: () => Promise<Result>): Promise<Result> {
-  for (let left = 400; ; left--)
+  for (const end = performance.now() + PATIENCE_MILLIS; ; )
     try {
       return await attempt()
     } catch (error) {
-      if (left === 0) throw error
+      if (performance.now() > end) throw error
       await sleep(25)
     }
 }

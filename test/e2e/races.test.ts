@@ -7,6 +7,7 @@ import type { Engine, RunRequest } from '../../daemon/contract/engine.ts'
 import type { BusConnection } from '../../daemon/lib/bus-connection.ts'
 import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { needs, program, root } from '../tier/needs.ts'
+import { patience } from '../tier/patience.ts'
 import { eventually, type PrivateBus, privateBus } from './private-bus.ts'
 
 const check = needs(root, program('dbus-daemon'))
@@ -60,43 +61,48 @@ const TOO_LATE = new Set([
 ])
 
 describe('verbs at the same moment on one branch', () => {
-  check('end in one of their outcomes, whole, and say so to everybody', { timeout: 600_000 }, async () => {
-    let [landed, gone] = [0, 0]
-    for (let round = 0; round < 6; round++) {
-      const file = `${round}.txt`
-      const { id, digest } = await hold(`echo agent > ${file}; mkdir d${round}; echo more > d${round}/more`)
-      const reload = { destination: 'org.puzzled1', path: MANAGER_PATH, interface: MANAGER.name }
-      const verbs: (() => Promise<unknown>)[] = [
-        () => engine.approve(id, decision(digest)),
-        () => engine.approve(id, decision(digest)),
-        () => engine.commit(id),
-        () => engine.discard(id),
-        () => engine.review(id),
-        () => engine.rebase(id, { ours: [], theirs: [], drop: [] }),
-        () => connection.call({ ...reload, member: 'Reload' }),
-      ]
-      // Another one is first every time, and every second time nobody throws it away.
-      const order = [...verbs.slice(round % verbs.length), ...verbs.slice(0, round % verbs.length)]
-      const asked = round % 2 === 0 ? order : order.filter((verb) => verb !== verbs[3])
-      const codes = await Promise.all(asked.map((verb) => codeOf(verb())))
-      expect(codes.filter((code) => !TOO_LATE.has(code))).toEqual([])
-      const all = await engine.list()
-      const state = all.find((row) => row.id === id)?.state ?? 'gone'
-      const real = existsSync(join(here.project, file))
-      expect([round, state, real, existsSync(join(here.project, `d${round}/more`))]).toEqual([
-        round,
-        expect.stringMatching(real ? /^committed$/ : /^(held|stopped|gone)$/),
-        real,
-        real,
-      ])
-      if (real) landed++
-      else gone++
-      for (const row of all) if (row.state === 'held' || row.state === 'stopped') await engine.discard(row.id)
-    }
-    // The control: both came to pass.
-    expect([landed > 0, gone > 0]).toEqual([true, true])
-    expect(here.said()).toBe('')
-  })
+  check(
+    'end in one of their outcomes, whole, and say so to everybody',
+    { timeout: patience * 600_000 },
+    async () => {
+      let [landed, gone] = [0, 0]
+      for (let round = 0; round < 6; round++) {
+        const file = `${round}.txt`
+        const { id, digest } = await hold(`echo agent > ${file}; mkdir d${round}; echo more > d${round}/more`)
+        const reload = { destination: 'org.puzzled1', path: MANAGER_PATH, interface: MANAGER.name }
+        const verbs: (() => Promise<unknown>)[] = [
+          () => engine.approve(id, decision(digest)),
+          () => engine.approve(id, decision(digest)),
+          () => engine.commit(id),
+          () => engine.discard(id),
+          () => engine.review(id),
+          () => engine.rebase(id, { ours: [], theirs: [], drop: [] }),
+          () => connection.call({ ...reload, member: 'Reload' }),
+        ]
+        // Another one is first every time, and every second time nobody throws it away.
+        const order = [...verbs.slice(round % verbs.length), ...verbs.slice(0, round % verbs.length)]
+        const asked = round % 2 === 0 ? order : order.filter((verb) => verb !== verbs[3])
+        const codes = await Promise.all(asked.map((verb) => codeOf(verb())))
+        expect(codes.filter((code) => !TOO_LATE.has(code))).toEqual([])
+        const all = await engine.list()
+        const state = all.find((row) => row.id === id)?.state ?? 'gone'
+        const real = existsSync(join(here.project, file))
+        expect([round, state, real, existsSync(join(here.project, `d${round}/more`))]).toEqual([
+          round,
+          expect.stringMatching(real ? /^committed$/ : /^(held|stopped|gone)$/),
+          real,
+          real,
+        ])
+        if (real) landed++
+        else gone++
+        for (const row of all)
+          if (row.state === 'held' || row.state === 'stopped') await engine.discard(row.id)
+      }
+      // The control: both came to pass.
+      expect([landed > 0, gone > 0]).toEqual([true, true])
+      expect(here.said()).toBe('')
+    },
+  )
 
   check('a digest that changed between the look and the approval is refused', async () => {
     const { id, digest } = await hold('echo agent > a.txt')
@@ -122,7 +128,7 @@ describe('clients that come and go', () => {
       }
     })
 
-  check('leave nothing in the daemon', { timeout: 300_000 }, async () => {
+  check('leave nothing in the daemon', { timeout: patience * 300_000 }, async () => {
     writeFileSync(join(here.project, 'old'), 'old')
     const { id } = await engine.run(request('exec sleep 600', { afterwards: 'discard' }))
     const visit = async (): Promise<void> => {

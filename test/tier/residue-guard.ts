@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { JOURNAL_SOCKET, sendToJournal } from '../../daemon/kernel/journald.ts'
 import { reserveLowDescriptors } from '../../daemon/kernel/low-descriptors.ts'
+import { patience } from './patience.ts'
 import { type Belongings, residue, takeStock } from './residue.ts'
 
 /**
@@ -10,8 +11,8 @@ import { type Belongings, residue, takeStock } from './residue.ts'
  * Closing is asynchronous in Node, so the second look is repeated for a while before it counts.
  */
 let before: Belongings
-/** Of 50 milliseconds; an emulated machine takes several times as long. */
-const LOOKS = process.env.PUZZLED_VM === undefined ? 40 : 320
+/** Of 50 milliseconds. */
+const LOOKS = 40 * patience
 
 // What a process keeps for its life is no test's belonging: low descriptors, and libsystemd's socket.
 beforeAll(async () => {
