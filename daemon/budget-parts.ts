@@ -1,5 +1,6 @@
 import type { BudgetHooks, Budgeting } from './agent/ports.ts'
 import type { BranchSpace } from './branch/space.ts'
+import type { BudgetExceeded } from './budget/ledger.ts'
 import { type Amounts, amountText, checkAmount, limitsOf, optionText } from './budget/limits.ts'
 import { exceededError, Meter, type MeterPorts, noLimit } from './budget/meter.ts'
 import { Rest } from './budget/rest.ts'
@@ -44,7 +45,8 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
         const byKernel = (facts.budget === 'disk' || facts.budget === 'inodes') && layers?.held === true
         exceeded(message, action, { ...facts, ...(byKernel ? { layer: 'quota' } : {}) })
       },
-      failed: (error, action) => exceeded(unreadable(error), action, {}),
+      failed: (error, action, known) =>
+        exceeded(known === null ? unreadable(error) : notStopped(known, error), action, {}),
       passed: (message, what) => exceeded(message, 'none', { ...what }),
       extended: (kind, limit) => {
         if (kind === 'disk' || kind === 'inodes') layers?.extend(kind, limit)
@@ -102,6 +104,12 @@ const unreadable = (error: unknown): string =>
   error instanceof PuzzledError && error.code === 'no-space'
     ? `${error.message}. ${error.hint ?? ''}`
     : `Its use cannot be read: ${error}`
+
+/** What it used was read well: to say that it was not would send whoever looks for the reason to the wrong place. */
+const notStopped = ({ message, action }: BudgetExceeded, error: unknown): string =>
+  `${message.replace(/\.$/, '')}, and it could not be ${action === 'kill' ? 'ended' : 'frozen'} at once: ${
+    error instanceof Error ? error.message : error
+  }`
 
 function refusalOf(meter: Meter, id: string): Error | null {
   if (meter.exceeded !== null) return exceededError(meter.exceeded, id)

@@ -73,7 +73,8 @@ class World implements MeterPorts {
   announce: MeterPorts['announce'] = (crossing) =>
     void this.log.push(`${crossing.budget} ${crossing.percent}`)
   exceeded: MeterPorts['exceeded'] = (what) => void this.log.push(`exceeded ${what.budget}`)
-  failed: MeterPorts['failed'] = (_, action) => void this.log.push(`failed, ${action}`)
+  failed: MeterPorts['failed'] = (_, action, known) =>
+    void this.log.push(`failed, ${action}${known === null ? '' : `, ${known.budget}`}`)
   extended: NonNullable<MeterPorts['extended']> = (kind, limit) => void this.log.push(`${kind} is ${limit}`)
   now = () => this.time
 }
@@ -217,7 +218,8 @@ describe('a meter', () => {
       const meter = new Meter({ pids: 10 }, atLimit, world)
       world.used = { pids: 10 }
       for (let look = 0; look < 5; look++) await meter.check()
-      expect(world.log).toEqual(['pids 100', `failed, ${atLimit}`, atLimit])
+      // It was read well: what it used too much of is said, too.
+      expect(world.log).toEqual(['pids 100', `failed, ${atLimit}, pids`, atLimit, 'exceeded pids'])
       expect(meter.exceeded).toMatchObject({ budget: 'pids' })
       await meter.stop()
     },

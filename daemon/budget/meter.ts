@@ -28,8 +28,11 @@ export interface MeterPorts {
   announce(crossing: Crossing): void
   /** The agent stands still, or is ended; called after it is. */
   exceeded(what: BudgetExceeded): void
-  /** Readings failed, so nobody knows what the agent uses: it stands still or is ended, as at a limit. */
-  failed(error: unknown, action: Budgets['atLimit']): void
+  /**
+   * Readings failed, so nobody knows what the agent uses: it stands still or is ended, as at a limit. With `exceeded`
+   * it is known that it used too much, and stopping it failed; that is tried again.
+   */
+  failed(error: unknown, action: Budgets['atLimit'], exceeded: BudgetExceeded | null): void
   /** The agent has ended, and only then was it seen that it had used too much, or that nobody can know. */
   passed?(message: string, what: Omit<Crossing, 'percent'> | null): void
   /** A limit was extended: for who holds it in another place than here (the exec gate, a quota). */
@@ -213,9 +216,11 @@ export class Meter {
       this.#ports.exceeded(this.#exceeded)
     } catch (error) {
       // Said once; tried until the agent does stand still.
-      if (!this.#failed) this.#ports.failed(error, this.#atLimit)
+      if (!this.#failed) this.#ports.failed(error, this.#atLimit, this.#exceeded)
       this.#failed = true
-      if (!this.#acted) await this.#act().catch(() => undefined)
+      if (this.#acted) return
+      await this.#act().catch(() => undefined)
+      if (this.#acted && this.#exceeded !== null) this.#ports.exceeded(this.#exceeded)
     }
   }
 

@@ -2,6 +2,7 @@
 import type { CredentialGrant } from '../contract/profile.ts'
 import { type Hostname, type HostPattern, matchesHost, parseHostPattern } from './hostname.ts'
 import type { Headers } from './request-nature.ts'
+import { spellings } from './spellings.ts'
 
 /** A grant with its secret. It lives in the daemon's memory only; `toJSON` keeps it out of records and logs. */
 export class Credential {
@@ -33,7 +34,7 @@ export class Credential {
 
   /** The secret in every form in which it could stand somewhere. */
   spellings(): readonly string[] {
-    return spellings(this.#secret, this.placeholder).map(({ value }) => value)
+    return spellings(this.#secret)
   }
 }
 
@@ -79,16 +80,19 @@ function fillOne(credential: Credential, before: Filled): Filled {
     const basic = basicWith(value, placeholder, secret)
     if (basic !== undefined) secrets.push({ value: basic.slice('Basic '.length), placeholder })
     const changed = basic ?? value.replaceAll(placeholder, secret)
-    if (changed !== value) secrets.push(...spellings(secret, placeholder))
+    if (changed !== value) secrets.push(...secretsOf(credential))
     return [name, changed] as const
   })
   let { target } = before
   if (credential.query !== undefined) {
     target = fillQuery(target, credential.query, placeholder, secret)
-    if (target !== before.target) secrets.push(...spellings(secret, placeholder))
+    if (target !== before.target) secrets.push(...secretsOf(credential))
   }
   return { target, headers, secrets: [...before.secrets, ...secrets] }
 }
+
+const secretsOf = (credential: Credential): readonly Secret[] =>
+  credential.spellings().map((value) => ({ value, placeholder: credential.placeholder }))
 
 /** `Basic` hides the placeholder in base64, as git and curl send it. */
 function basicWith(value: string, placeholder: string, secret: string): string | undefined {
@@ -111,19 +115,28 @@ function fillQuery(target: string, parameter: string, placeholder: string, secre
   return `${target.slice(0, mark + 1)}${query.join('&')}`
 }
 
-/** The forms in which servers echo what they were given. */
-function spellings(secret: string, placeholder: string): readonly Secret[] {
-  const forms = new Set([
-    secret,
-    encodeURIComponent(secret),
-    JSON.stringify(secret).slice(1, -1),
-    Buffer.from(secret).toString('base64'),
-    Buffer.from(secret).toString('base64').replace(/=+$/, ''),
-    Buffer.from(secret).toString('base64url'),
-    Buffer.from(secret).toString('hex'),
-  ])
-  return [...forms].map((value) => ({ value, placeholder }))
-}
+/** What could bring the answer in pieces, compressed, or in letters of two bytes: an echo in it would not be found. */
+const HIDES: ReadonlySet<string> = new Set([
+  'a-im',
+  'accept-charset',
+  'accept-encoding',
+  'if-range',
+  'range',
+  'request-range',
+  'x-ms-range',
+])
+
+/** The headers of a request with a secret: what answers it can be searched for an echo. */
+export const searchable = (headers: Headers): Headers => [
+  ...headers.filter(([name]) => !HIDES.has(name.toLowerCase())),
+  ['accept-encoding', 'identity'],
+]
+
+/** However often it is said: one of them is enough for a reader. */
+export const isCompressed = (headers: Headers): boolean =>
+  headers.some(
+    ([name, value]) => name.toLowerCase() === 'content-encoding' && value.trim().toLowerCase() !== 'identity',
+  )
 
 export const redactText = (text: string, secrets: readonly Secret[]): string =>
   secrets.reduce((shown, secret) => shown.replaceAll(secret.value, secret.placeholder), text)
@@ -142,7 +155,10 @@ export class Redactor {
     // Longer ones first: one spelling may be the beginning of another.
     this.#secrets = [...secrets]
       .sort((a, b) => b.value.length - a.value.length)
-      .map(({ value, placeholder }) => ({ value: Buffer.from(value), placeholder: Buffer.from(placeholder) }))
+      .map(({ value, placeholder }) => ({
+        value: Buffer.from(value, 'latin1'),
+        placeholder: Buffer.from(placeholder),
+      }))
     this.#longest = Math.max(1, ...this.#secrets.map((secret) => secret.value.length))
   }
 

@@ -1,6 +1,6 @@
 import { PassThrough, type Readable } from 'node:stream'
 import type { AgentRequest, AgentResponse } from './agent-request.ts'
-import { fillIn, Redactor, redactText, type Secret } from './credentials.ts'
+import { fillIn, isCompressed, Redactor, redactText, type Secret, searchable } from './credentials.ts'
 import { NetworkDenied } from './denial.ts'
 import type { AnswerHandler, Exchange } from './exchange.ts'
 import type { Gate } from './gate.ts'
@@ -21,9 +21,8 @@ export function outgoing(gate: Gate, request: JudgedRequest, decision: Decision)
   const headers = requestHeaders(request.headers, { allowed, live: decision.class === 'live' })
   const filled = fillIn(gate.credentials, request.host, request.scheme, request.target.raw, headers)
   if (filled.secrets.length === 0) return filled
-  // An echo of the secret must be found in the answer, so the answer must not be compressed.
-  const plain = filled.headers.filter(([name]) => name !== 'accept-encoding')
-  return { ...filled, headers: [...plain, ['accept-encoding', 'identity']] }
+  // An echo of the secret must be found in the answer.
+  return { ...filled, headers: searchable(filled.headers) }
 }
 
 /** Sends the request now and streams the answer back. Rejects with `NetworkDenied` when nothing was answered yet. */
@@ -43,7 +42,8 @@ export function forward(
     gate.budget.addBytes(matched, host.text, 'out', from.whole.length)
   const body = judged ?? from.whole ?? bodyOf(from) ?? null
   return new Promise<void>((done, failed) => {
-    const handler = new AnswerRelay(gate, decision, host.text, to, out.secrets, done, failed)
+    const asked = { head: method === 'HEAD', decision, host: host.text, secrets: out.secrets }
+    const handler = new AnswerRelay(gate, asked, to, done, failed)
     const allowed = matched?.addresses ?? []
     // A used-up budget ends a body, and with it the request.
     const sending = (bytes: number): void => gate.budget.addBytes(matched, host.text, 'out', bytes)
@@ -58,10 +58,6 @@ export function forward(
     from.discard()
   })
 }
-
-/** However often it is said: one of them is enough for a reader. */
-const isCompressed = (headers: Headers): boolean =>
-  headers.some(([name, value]) => name === 'content-encoding' && value.trim().toLowerCase() !== 'identity')
 
 /** HTTP/2 is told about room in its window with every start and stop: a buffer between makes them few. */
 function bodyOf({ http2, body }: AgentRequest): Readable | undefined {
@@ -82,12 +78,20 @@ function sizeOf(out: Outgoing, method: string): number {
   return size
 }
 
-class AnswerRelay implements AnswerHandler {
+/** What an answer is the answer to. */
+export interface Asked {
+  /** For the headers only. */
+  readonly head: boolean
+  readonly decision: Decision
+  readonly host: string
+  readonly secrets: readonly Secret[]
+}
+
+/** Passes an answer on as it comes, without the secrets that went out. */
+export class AnswerRelay implements AnswerHandler {
   readonly #gate: Gate
-  readonly #decision: Decision
-  readonly #host: string
+  readonly #asked: Asked
   readonly #to: AgentResponse
-  readonly #secrets: readonly Secret[]
   readonly #redactor: Redactor | undefined
   readonly #done: () => void
   readonly #failed: (error: unknown) => void
@@ -95,19 +99,15 @@ class AnswerRelay implements AnswerHandler {
 
   constructor(
     gate: Gate,
-    decision: Decision,
-    host: string,
+    asked: Asked,
     to: AgentResponse,
-    secrets: readonly Secret[],
     done: () => void,
     failed: (error: unknown) => void,
   ) {
     this.#gate = gate
-    this.#decision = decision
-    this.#host = host
+    this.#asked = asked
     this.#to = to
-    this.#secrets = secrets
-    this.#redactor = secrets.length === 0 ? undefined : new Redactor(secrets)
+    this.#redactor = asked.secrets.length === 0 ? undefined : new Redactor(asked.secrets)
     this.#done = done
     this.#failed = failed
   }
@@ -131,14 +131,24 @@ class AnswerRelay implements AnswerHandler {
   }
 
   #redacted(headers: Headers): Headers {
-    return headers
-      .filter(([name]) => name !== 'content-length')
-      .map(([name, value]) => [name, redactText(value, this.#secrets)] as const)
+    const { head, secrets } = this.#asked
+    return (
+      headers
+        // A placeholder has another length than what it stands for. Without a body there is none of them.
+        .filter(([name]) => head || name !== 'content-length')
+        .map(([name, value]) =>
+          // A part of it is not asked for again.
+          name === 'accept-ranges'
+            ? ([name, 'none'] as const)
+            : ([name, redactText(value, secrets)] as const),
+        )
+    )
   }
 
   data(bytes: Buffer): void {
     try {
-      this.#gate.budget.addBytes(this.#decision.matched, this.#host, 'in', bytes.length)
+      const { decision, host } = this.#asked
+      this.#gate.budget.addBytes(decision.matched, host, 'in', bytes.length)
     } catch (error) {
       this.#exchange?.abort(error as Error)
       return

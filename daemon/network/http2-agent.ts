@@ -10,7 +10,7 @@ import type { AgentRequest, AgentResponse } from './agent-request.ts'
 import { NetworkDenied } from './denial.ts'
 import { type Arrival, arrivalOf } from './gate.ts'
 import { pairs } from './headers.ts'
-import { TinyFrames } from './http2-frames.ts'
+import { Resets, TinyFrames } from './http2-frames.ts'
 import type { NetworkLimits } from './limits.ts'
 import { type Headers, header } from './request-nature.ts'
 
@@ -23,7 +23,7 @@ export interface Http2Owner {
 export class Http2Agents {
   readonly #limits: NetworkLimits
   readonly #owner: Http2Owner
-  readonly #sessions = new Map<Http2Session, TinyFrames>()
+  readonly #sessions = new Map<Http2Session, { readonly tiny: TinyFrames; readonly resets: Resets }>()
   #server: Http2Server | undefined
 
   constructor(limits: NetworkLimits, owner: Http2Owner) {
@@ -58,7 +58,7 @@ export class Http2Agents {
       raw: readonly string[],
     ): void => {
       stream.on('error', () => undefined)
-      if (stream.session !== undefined) this.#sessions.get(stream.session)?.watch(stream)
+      if (stream.session !== undefined) this.#watch(stream.session, stream)
       this.#owner.serve(new Http2Request(stream, headers, pairs(raw)), new Http2Answer(stream, headers))
     }
     // The types do not know the last of its arguments.
@@ -75,11 +75,24 @@ export class Http2Agents {
       session.destroy()
       return
     }
-    this.#sessions.set(session, new TinyFrames())
+    const resets = new Resets(limits.resets, limits.resetsPerSecond)
+    this.#sessions.set(session, { tiny: new TinyFrames(), resets })
     session.setLocalWindowSize(limits.sessionWindowBytes)
     session.once('close', () => this.#sessions.delete(session))
     session.on('error', () => session.destroy())
     session.setTimeout(limits.requestMs, () => session.close())
+  }
+
+  #watch(session: Http2Session, stream: ServerHttp2Stream): void {
+    const known = this.#sessions.get(session)
+    known?.tiny.watch(stream)
+    stream.once('aborted', () => {
+      if (known === undefined || session.destroyed || known.resets.count()) return
+      const why = 'Too many requests were taken back over one HTTP/2 connection'
+      this.#owner.denied('connection', new NetworkDenied(429, 'too-many-resets', why))
+      // NGHTTP2_ENHANCE_YOUR_CALM
+      session.destroy(undefined, 11)
+    })
   }
 
   close(): void {

@@ -43,3 +43,31 @@ export class TinyFrames {
     stream.once('close', forget)
   }
 }
+
+/**
+ * A request that is taken back costs the gate as much as one that is answered, and whoever takes it back waits for
+ * nothing: ceilings of requests in work do not bound it. Some are taken back at any time, many only in a flood.
+ */
+export class Resets {
+  readonly #most: number
+  readonly #perSecond: number
+  readonly #now: () => number
+  #left: number
+  #at: number
+
+  constructor(most: number, perSecond: number, now: () => number = () => performance.now()) {
+    this.#most = most
+    this.#perSecond = perSecond
+    this.#now = now
+    this.#left = most
+    this.#at = now()
+  }
+
+  /** One more; false where it was one too many. */
+  count(): boolean {
+    const now = this.#now()
+    this.#left = Math.min(this.#most, this.#left + ((now - this.#at) / 1000) * this.#perSecond) - 1
+    this.#at = now
+    return this.#left >= 0
+  }
+}

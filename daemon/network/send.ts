@@ -1,5 +1,13 @@
 import { createReadStream } from 'node:fs'
-import { type Credential, fillIn, redactText, type Secret } from './credentials.ts'
+import {
+  type Credential,
+  fillIn,
+  isCompressed,
+  Redactor,
+  redactText,
+  type Secret,
+  searchable,
+} from './credentials.ts'
 import { NetworkDenied } from './denial.ts'
 import type { AnswerHandler, Exchange } from './exchange.ts'
 import { parseHostname } from './hostname.ts'
@@ -66,7 +74,8 @@ export class Sender implements ReplayPorts {
     const bytes = file === undefined ? await queue.body(queued.id) : undefined
     const body = file === undefined ? (bytes?.length === 0 ? null : (bytes ?? null)) : createReadStream(file)
     const framing: HeaderPair[] = body === null ? [] : [['content-length', String(request.body.size)]]
-    const headers = filled.headers.filter(([name]) => name.toLowerCase() !== 'content-length')
+    const plain = filled.secrets.length === 0 ? filled.headers : searchable(filled.headers)
+    const headers = plain.filter(([name]) => name.toLowerCase() !== 'content-length')
     const { method, scheme, port } = request
     // Never a kept-alive socket: the server may close it just as the request leaves, and then nobody knows.
     const upstream = new Upstream(resolver, limits, ca)
@@ -108,7 +117,12 @@ class AnswerReader implements AnswerHandler {
   #status = 0
   #headers: HeaderPair[] = []
   readonly #chunks: Buffer[] = []
+  readonly #redactor: Redactor | undefined
+  /** Of what came, and of that what is kept. */
   #size = 0
+  #kept = 0
+  #cut = false
+  #unsearchable = false
 
   readonly #limits: AnswerLimits
   #patience: NodeJS.Timeout | undefined
@@ -123,6 +137,7 @@ class AnswerReader implements AnswerHandler {
     this.#keep = keep
     this.#limits = limits
     this.#secrets = secrets
+    this.#redactor = secrets.length === 0 ? undefined : new Redactor(secrets)
     this.#done = done
   }
 
@@ -137,13 +152,27 @@ class AnswerReader implements AnswerHandler {
   head(status: number, headers: Headers): void {
     this.#patience = setTimeout(() => this.#enough(), this.#limits.responseMs)
     this.#status = status
+    // No secret reaches the disk: what cannot be searched for one is not kept.
+    this.#unsearchable = this.#redactor !== undefined && isCompressed(headers)
     this.#headers = headers.map(([name, value]) => [name, redactText(value, this.#secrets)] as const)
   }
 
   data(chunk: Buffer): void {
-    if (this.#size < this.#keep) this.#chunks.push(chunk)
     this.#size += chunk.length
+    this.#take(this.#redactor === undefined ? chunk : this.#redactor.push(chunk))
     if (this.#size > this.#limits.drainedResponseBytes) this.#enough()
+  }
+
+  #take(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    if (this.#unsearchable || this.#kept >= this.#keep) {
+      this.#cut = true
+      return
+    }
+    const kept = bytes.subarray(0, this.#keep - this.#kept)
+    this.#chunks.push(kept)
+    this.#kept += kept.length
+    if (kept.length < bytes.length) this.#cut = true
   }
 
   /** An answer without end says no more than its status did: it is taken as it is, and the next request can go. */
@@ -153,21 +182,18 @@ class AnswerReader implements AnswerHandler {
   }
 
   end(): void {
-    this.#finish(this.#size > this.#keep)
+    this.#finish(false)
   }
 
   #finish(truncated: boolean): void {
     clearTimeout(this.#patience)
-    const whole = Buffer.concat(this.#chunks).subarray(0, this.#keep)
-    const shown =
-      this.#secrets.length === 0
-        ? whole
-        : Buffer.from(redactText(whole.toString('latin1'), this.#secrets), 'latin1')
+    // Of what is not the end, only what no secret can begin in.
+    if (this.#redactor !== undefined && !truncated) this.#take(this.#redactor.end())
     const response: StoredResponse = {
       status: this.#status,
       headers: this.#headers,
-      body: shown.toString('base64'),
-      truncated,
+      body: Buffer.concat(this.#chunks).toString('base64'),
+      truncated: truncated || this.#cut,
     }
     this.#done({ kind: 'answered', response })
   }

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { AskedHead } from './agent-request.ts'
 import { judgeable } from './arriving.ts'
@@ -5,9 +6,10 @@ import { refuseRaw } from './connect.ts'
 import { Redactor, redactText, type Secret } from './credentials.ts'
 import { NetworkDenied } from './denial.ts'
 import type { AnswerHandler, Exchange } from './exchange.ts'
-import { type Outgoing, outgoing } from './forward.ts'
+import { AnswerRelay, type Asked, type Outgoing, outgoing } from './forward.ts'
 import type { Gate } from './gate.ts'
 import { responseHeaders } from './headers.ts'
+import { Http1Answer } from './http1-answer.ts'
 import type { Headers } from './request-nature.ts'
 import { judge } from './serve.ts'
 import { type Search, splice } from './splice.ts'
@@ -17,7 +19,7 @@ import { upstreamError } from './upstream-error.ts'
 export async function upgradeWebSocket(
   gate: Gate,
   request: AskedHead,
-  socket: Duplex,
+  socket: Socket,
   head: Buffer,
 ): Promise<void> {
   let subject = `upgrade ${request.target.slice(0, 300)}`
@@ -33,8 +35,9 @@ export async function upgradeWebSocket(
     gate.budget.startRequest(matched, host.text)
     const out = outgoing(gate, judged, decision)
     const allowed = matched?.addresses ?? []
-    const upstream = await new Promise<Duplex>((done, failed) => {
-      const handler = new UpgradeRelay(socket, out.secrets, done, failed)
+    const asked = { head: false, decision, host: host.text, secrets: out.secrets }
+    const upstream = await new Promise<Duplex | undefined>((done, failed) => {
+      const handler = new UpgradeRelay(gate, socket, asked, done, failed)
       gate.upstream
         .dispatch(
           {
@@ -52,6 +55,7 @@ export async function upgradeWebSocket(
         )
         .catch(failed)
     })
+    if (upstream === undefined) return
     if (head.length > 0) upstream.write(head)
     const search = out.secrets.length === 0 ? undefined : searchFor(out.secrets, gate, subject)
     splice(gate, socket, upstream, matched, host.text, search)
@@ -84,20 +88,25 @@ function searchFor(secrets: readonly Secret[], gate: Gate, subject: string): Sea
 }
 
 class UpgradeRelay implements AnswerHandler {
-  readonly #agent: Duplex
-  readonly #secrets: readonly Secret[]
-  readonly #done: (upstream: Duplex) => void
+  readonly #gate: Gate
+  readonly #agent: Socket
+  readonly #asked: Asked
+  /** Without a connection where the other end answered instead. */
+  readonly #done: (upstream: Duplex | undefined) => void
   readonly #failed: (error: unknown) => void
   #exchange: Exchange | undefined
+  #answer: AnswerRelay | undefined
 
   constructor(
-    agent: Duplex,
-    secrets: readonly Secret[],
-    done: (upstream: Duplex) => void,
+    gate: Gate,
+    agent: Socket,
+    asked: Asked,
+    done: (upstream: Duplex | undefined) => void,
     failed: (error: unknown) => void,
   ) {
+    this.#gate = gate
     this.#agent = agent
-    this.#secrets = secrets
+    this.#asked = asked
     this.#done = done
     this.#failed = failed
   }
@@ -109,7 +118,7 @@ class UpgradeRelay implements AnswerHandler {
 
   upgraded(headers: Headers, upstream: Duplex): void {
     const lines = responseHeaders(headers).map(
-      ([name, value]) => `${name}: ${redactText(value, this.#secrets)}\r\n`,
+      ([name, value]) => `${name}: ${redactText(value, this.#asked.secrets)}\r\n`,
     )
     this.#agent.write(
       `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n${lines.join('')}\r\n`,
@@ -117,22 +126,36 @@ class UpgradeRelay implements AnswerHandler {
     this.#done(upstream)
   }
 
-  /** An ordinary answer to an upgrade: the other end does not want it. */
-  head(status: number): void {
-    this.#exchange?.abort(
-      new NetworkDenied(502, 'upgrade-refused', `The other end answered ${status} instead of upgrading`),
+  /** An ordinary answer to an upgrade: the other end does not want it, and says why. It is the last on its connection. */
+  head(status: number, headers: Headers): void {
+    const exchange = this.#exchange
+    if (exchange === undefined) return
+    const agent = this.#agent
+    const to = new Http1Answer(
+      agent,
+      { method: 'GET', isNew: true, keepAlive: false, expect: undefined },
+      { answered: () => agent.destroySoon() },
     )
+    agent.once('close', () => to.leave())
+    this.#answer = new AnswerRelay(this.#gate, this.#asked, to, () => this.#done(undefined), this.#failed)
+    this.#answer.begun(exchange)
+    this.#answer.head(status, headers)
   }
 
-  data(): void {
-    // Of an answer that was refused with its head.
+  data(bytes: Buffer): void {
+    this.#answer?.data(bytes)
   }
 
-  end(): void {
-    this.#failed(new NetworkDenied(502, 'upgrade-refused', 'The other end did not upgrade'))
+  arrived(): void {
+    this.#answer?.arrived()
+  }
+
+  end(trailers: Headers): void {
+    this.#answer?.end(trailers)
   }
 
   failed(error: Error): void {
-    this.#failed(error)
+    if (this.#answer === undefined) this.#failed(error)
+    else this.#answer.failed(error)
   }
 }
