@@ -141,14 +141,14 @@ describe('a daemon that is killed', () => {
       for (const one of waiting) expect((await one.ended).err).toContain('went away')
       const id = ids()[0] ?? ''
       expect(states()).toEqual(after === 'gone' ? [] : [after])
-      expect(leaks(before, died)).toEqual([])
+      await expect.poll(() => leaks(before, died)).toEqual([])
       expect(made().includes('kept.txt')).toBe(after === 'committed')
       const wrote = was !== 'preparing' && was !== 'ready' && at !== 'branch.running'
       if (wrote && after !== 'committed' && after !== 'gone') await written(id)
       await goOn(id, after, wrote)
       expect(await verb('run', '--', 'sh', '-c', 'echo again > again.txt')).toBe(0)
       expect([made().includes('again.txt'), here.said()]).toEqual([true, ''])
-      expect(leaks(before, died)).toEqual([])
+      await expect.poll(() => leaks(before, died)).toEqual([])
     })
 })
 

@@ -85,7 +85,8 @@ export const whole = () => [
 
 /**
  * What only the VM can show, and one way through everything: an emulated machine is ten to twenty times slower, so
- * continuous integration runs these, and a release the whole suite. What matters most comes first. Commits are not among
+ * continuous integration runs these, and a release the whole suite. What matters most comes first; the journal stands
+ * for all tests of a daemon on a bus of its own. Commits are not among
  * them: the images that the host's tests mount are XFS, btrfs and ext4 as well. Budgets are held to real controllers by
  * vm/checks/limits.
  */
@@ -99,7 +100,7 @@ export const core = () => [
     'test/root/features',
     'test/root/journald',
   ]),
-  suite('e2e', ['test/e2e/doctor', 'test/e2e/run']),
+  suite('e2e', ['test/e2e/doctor', 'test/e2e/run', 'test/e2e/journal']),
 ]
 
 /** These files, each tier in a machine of its own. */
