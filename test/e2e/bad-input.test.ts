@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { makePlace, missingFor } from '../root/filesystems.ts'
 import { needs, root } from '../tier/needs.ts'
+import { patience } from '../tier/patience.ts'
 import { begin, DEVELOPER, type Ended, REVIEWER } from './cli.ts'
 import { inProject } from './grounds.ts'
 
@@ -189,9 +190,9 @@ describe('a store', () => {
       '--',
       'sh',
       '-c',
-      'sleep 25; echo a > a',
+      `sleep ${25 * patience}; echo a > a`,
     ])
-    await new Promise((resolve) => setTimeout(resolve, 2500))
+    await expect.poll(async () => (await here.puzzlectl('ls')).out).toContain('running')
     // Looking is allowed; whatever changes the store is not.
     expect((await here.puzzlectl('ls')).status).toBe(0)
     const second = await here.puzzlectl('gc')

@@ -4,7 +4,9 @@ import { inProject, onBus } from './grounds.ts'
 import { WHO } from './private-bus.ts'
 
 const TRY = 'getent hosts nowhere.invalid'
-const READ = `${TRY}; sleep 0.3; cat /run/puzzled/denials.jsonl`
+const LIST = '/run/puzzled/denials.jsonl'
+const TOLD = `${TRY}; until grep -q '"layer":"dns"' ${LIST}; do sleep 0.1; done`
+const READ = `${TOLD}; cat ${LIST}`
 /** Ways to a list that says something else. */
 const FORGE = [
   'echo forged >> /run/puzzled/denials.jsonl',
@@ -40,7 +42,7 @@ describe('what an agent was refused', () => {
   })
 
   it.each(FORGE)('cannot be changed by it: %s', async (attempt) => {
-    const script = `${TRY}; sleep 0.3; (${attempt}) 2>/dev/null && echo done; cat /run/puzzled/denials.jsonl`
+    const script = `${TOLD}; (${attempt}) 2>/dev/null && echo done; cat ${LIST}`
     const { out } = await here.puzzlectl('run', '--', 'sh', '-c', script)
     expect(out).not.toContain('done')
     expect(JSON.parse(out.trim().split('\n')[0] ?? '')).toMatchObject({ layer: 'dns' })

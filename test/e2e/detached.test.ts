@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
+import { patience } from '../tier/patience.ts'
 import { onBus } from './grounds.ts'
 import { eventually, WHO } from './private-bus.ts'
 
@@ -45,7 +46,7 @@ describe('a detached branch is finished by the daemon', () => {
   })
 
   check('also when the terminal that started it has gone', async () => {
-    const words = ['run', '--', 'sh', '-c', 'echo a > a.txt; sleep 5']
+    const words = ['run', '--', 'sh', '-c', `echo a > a.txt; sleep ${5 * patience}`]
     const child = spawn(process.execPath, [PUZZLECTL, ...words], {
       cwd: here.project,
       env: { PATH: process.env.PATH, DBUS_SYSTEM_BUS_ADDRESS: here.address },

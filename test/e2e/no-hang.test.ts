@@ -13,6 +13,7 @@ import {
 import { toEntries } from '../../daemon/contract/bus-values.ts'
 import { type BusCall, type BusConnection, BusError } from '../../daemon/lib/bus-connection.ts'
 import { needs, program, root } from '../tier/needs.ts'
+import { patience } from '../tier/patience.ts'
 import { type Begun, end, eventually, type PrivateBus, privateBus, WHO } from './private-bus.ts'
 
 const check = needs(root, program('dbus-daemon'))
@@ -22,7 +23,7 @@ beforeEach(async () => {
   if (root !== undefined) return
   here = await privateBus()
   // Its default is made for slow machines, not for tests.
-  here.env.PUZZLED_PATIENCE = '3'
+  here.env.PUZZLED_PATIENCE = String(3 * patience)
 })
 afterEach(async () => {
   here?.daemon.kill('SIGCONT')
@@ -61,7 +62,7 @@ describe('a daemon that stands still', () => {
     // The positive control: these calls last longer than the patience, and the daemon answers meanwhile.
     const early = await Promise.race([
       ...waiting.map(({ exited }) => exited.then(() => 'ended')),
-      new Promise((resolve) => setTimeout(resolve, 8000, 'all wait')),
+      new Promise((resolve) => setTimeout(resolve, patience * 8000, 'all wait')),
     ])
     expect(early).toBe('all wait')
     here.daemon.kill('SIGSTOP')
@@ -81,7 +82,7 @@ describe('a bus that stands still', () => {
   check('keeps nobody waiting', async () => {
     const { run, id } = await busy()
     const waiting = waiters(id).map((words) => here.begin(developer, ...words))
-    await new Promise((resolve) => setTimeout(resolve, 3000))
+    await new Promise((resolve) => setTimeout(resolve, patience * 3000))
     here.bus.kill('SIGSTOP')
     for (const one of [run, ...waiting]) expect(await one.exited).toBe(69)
     for (const one of waiting) expect((await one.ended).err).toMatch(/has not answered/)
@@ -184,7 +185,7 @@ describe('a caller that vanishes during its call', () => {
   })
 
   check('by a run: its agent goes on, and its branch is finished by the daemon', async () => {
-    const run = here.begin(developer, 'run', '--', 'sh', '-c', 'echo a > a.txt; sleep 3')
+    const run = here.begin(developer, 'run', '--', 'sh', '-c', `echo a > a.txt; sleep ${3 * patience}`)
     await eventually(async () => {
       const { out } = await here.puzzlectl(developer, 'ls', '--json')
       if (!out.includes('"running"')) throw new Error('Not yet')

@@ -86,9 +86,8 @@ export const whole = () => [
 /**
  * What only the VM can show, and one way through everything: an emulated machine is ten to twenty times slower, so
  * continuous integration runs these, and a release the whole suite. What matters most comes first; the journal stands
- * for all tests of a daemon on a bus of its own. Commits are not among
- * them: the images that the host's tests mount are XFS, btrfs and ext4 as well. Budgets are held to real controllers by
- * vm/checks/limits.
+ * for all tests of a daemon on a bus of its own. Commits are not among them: the images that the host's tests mount are
+ * XFS, btrfs and ext4 as well. Budgets are held to real controllers by vm/checks/limits.
  */
 export const core = () => [
   suite('vm'),
