@@ -65,11 +65,14 @@ export async function extendBudget(
     throw new PuzzledError('wrong-state', `Branch ${id} has no budgets that are watched`)
   await ports.audit.record('extend', id, { budget: kind, by })
   const { resumed } = await watch.extend(kind, by)
-  const { extensions, state } = await ports.store.read(id)
-  const changed = { extensions: { ...extensions, [kind]: (extensions[kind] ?? 0) + by } }
-  return resumed && state === 'frozen'
-    ? ports.store.move(id, 'running', `${kind} was extended`, changed)
-    : ports.store.update(id, changed)
+  const { extensions } = await ports.store.read(id)
+  // Behind the record of a freeze that is still being written: read before it, the state would be left at `frozen`.
+  const extended = await ports.store.update(id, {
+    extensions: { ...extensions, [kind]: (extensions[kind] ?? 0) + by },
+  })
+  return resumed && extended.state === 'frozen'
+    ? ports.store.move(id, 'running', `${kind} was extended`)
+    : extended
 }
 
 export async function agentOf(ports: Ports, running: RunningAgents, id: string): Promise<RunningAgent> {

@@ -171,6 +171,29 @@ describe('a meter', () => {
     await meter.stop()
   })
 
+  it('is not thawed before it is frozen by an extension that answers the announcement at once', async () => {
+    const world = new World()
+    let frozen: () => void = () => undefined
+    world.freeze = async () => {
+      await new Promise<void>((resolve) => {
+        frozen = resolve
+      })
+      world.log.push('freeze')
+    }
+    const meter = new Meter({ exec: 10 }, 'freeze', world)
+    world.used = { exec: 10 }
+    const checked = meter.check()
+    await expect.poll(() => world.log).toEqual(['exec 100'])
+    const extended = meter.extend('exec', 10)
+    await new Promise((resolve) => setImmediate(resolve))
+    frozen()
+    expect(await extended).toEqual({ resumed: true })
+    await checked
+    expect(world.log).toEqual(['exec 100', 'freeze', 'exceeded exec', 'exec is 20', 'thaw'])
+    expect([meter.exceeded, meter.acted]).toEqual([null, false])
+    await meter.stop()
+  })
+
   it('kills where the profile says so, and once', async () => {
     const world = new World()
     const meter = new Meter({ pids: 10 }, 'kill', world)

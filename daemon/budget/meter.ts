@@ -139,8 +139,21 @@ export class Meter {
     return this.#busy
   }
 
-  /** More of one budget. A branch that stands still for a budget goes on when every budget has room again. */
-  async extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }> {
+  /**
+   * More of one budget. A branch that stands still for a budget goes on when every budget has room again. A freeze that has
+   * begun is waited for: the extension may be the answer to its announcement, and thawing what is not frozen yet would
+   * leave an agent that runs and is held to stand still.
+   */
+  extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }> {
+    const extended = this.#busy.then(() => this.#extend(kind, by))
+    this.#busy = extended.then(
+      () => undefined,
+      () => undefined,
+    )
+    return extended
+  }
+
+  async #extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }> {
     checkAmount(kind, by)
     const limit = this.#limits[kind]
     if (limit === undefined) throw noLimit(kind)

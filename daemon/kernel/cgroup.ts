@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  rmdirSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { errnoOf } from '../lib/errors.ts'
@@ -91,39 +81,6 @@ export interface CgroupUsage {
   /** What the kernel cannot take back by itself; null without the memory controller. */
   readonly memoryBytes: number | null
   readonly processes: number
-}
-
-/**
- * What the processes of a cgroup used of the processor. Read again and again, one system call each time: the file stays
- * open, which keeps nobody from removing the cgroup.
- */
-export class CpuClock {
-  readonly #text = Buffer.alloc(64)
-  #descriptor: number | undefined
-  #micros = 0
-
-  constructor(path: string) {
-    this.#descriptor = openSync(join(path, 'cpu.stat'), O_RDONLY | O_CLOEXEC)
-  }
-
-  /** In microseconds; of a cgroup that is gone, what was read last. */
-  read(): number {
-    if (this.#descriptor === undefined) return this.#micros
-    try {
-      const length = readSync(this.#descriptor, this.#text, 0, this.#text.length, 0)
-      const [, digits] = /^usage_usec (\d+)\n/.exec(this.#text.toString('latin1', 0, length)) ?? []
-      if (digits !== undefined) this.#micros = Number(digits)
-    } catch (error) {
-      if (errnoOf(error) !== 'ENODEV') throw error
-    }
-    return this.#micros
-  }
-
-  /** May be called again. */
-  close(): void {
-    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
-    this.#descriptor = undefined
-  }
 }
 
 export function cgroupUsage(path: string): CgroupUsage {

@@ -38,6 +38,12 @@ const SLICE = 'puzzle.slice'
 /** Names as systemd would give them, so that tools and people find the same tree in both cases. */
 export const cgroupName = (id: string): string => `${SLICE}/puzzle-${id}.scope`
 
+/** The cgroup of all branches, from that of one; undefined where somebody placed it elsewhere. */
+export function sliceOf(cgroup: string): string | undefined {
+  const at = cgroup.indexOf(`/${SLICE}/`)
+  return at < 0 ? undefined : cgroup.slice(0, at + 1 + SLICE.length)
+}
+
 /** Cgroups made by hand, for hosts on which no systemd owns the hierarchy. */
 export function directCgroups(find: () => string | undefined = cgroupHierarchy): CgroupPlacer {
   let found: string | undefined

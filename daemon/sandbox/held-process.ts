@@ -12,6 +12,7 @@ import {
   thawCgroup,
 } from '../kernel/cgroup.ts'
 import { type ProcessEnd, pidfdSendSignal, waitPidfd } from '../kernel/pidfd.ts'
+import { errnoOf, PuzzledError } from '../lib/errors.ts'
 import type { AgentEnd, InitStatus } from './init-status.ts'
 import { signalAct } from './signals.ts'
 import type { StdioStreams } from './stdio.ts'
@@ -40,6 +41,10 @@ async function atMost(milliseconds: number, work: Promise<void>): Promise<void> 
   await Promise.race([work, late])
   timer.abort()
 }
+
+/** For whoever asks for something that only a living agent can do. */
+export const endedError = (cause?: unknown): PuzzledError =>
+  new PuzzledError('wrong-state', 'The agent of this branch has ended', cause === undefined ? {} : { cause })
 
 export interface KillResult {
   readonly terminated: number
@@ -91,12 +96,32 @@ export class HeldProcess {
     return this.#pidfd
   }
 
+  /** It is collected and its cgroup is gone, though its output may still be read; the pidfd is closed. */
+  get hasEnded(): boolean {
+    return this.#collected
+  }
+
+  /** The daemon ends it, or did. */
+  get isKilled(): boolean {
+    return this.#reason !== undefined
+  }
+
   async freeze(): Promise<void> {
-    await freezeCgroup(this.cgroup)
+    await this.#whileItLives(() => freezeCgroup(this.cgroup))
   }
 
   async thaw(): Promise<void> {
-    await thawCgroup(this.cgroup)
+    await this.#whileItLives(() => thawCgroup(this.cgroup))
+  }
+
+  async #whileItLives(act: () => Promise<unknown>): Promise<void> {
+    if (this.#collected) throw endedError()
+    try {
+      await act()
+    } catch (error) {
+      const errno = errnoOf(error)
+      throw errno === 'ENOENT' || errno === 'ENODEV' ? endedError(error) : error
+    }
   }
 
   /** STOP and CONT freeze and thaw, KILL ends everything; the rest goes to init, which hands it on. */

@@ -1,16 +1,22 @@
+import { closeSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentExit, Grant } from '../contract/branch.ts'
 import { type BudgetKind, SMALLEST_MEMORY } from '../contract/profile.ts'
-import { CpuClock, cgroupUsage, type Pressure, pressureOf, privateMemoryOf } from '../kernel/cgroup.ts'
+import { cgroupUsage, type Pressure, pressureOf, privateMemoryOf, processesOf } from '../kernel/cgroup.ts'
 import { type CgroupLimits, limitCgroup } from '../kernel/cgroup-limits.ts'
+import { CpuClock } from '../kernel/cpu-clock.ts'
+import { duplicate } from '../kernel/pipe.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { UndoStack } from '../lib/undo.ts'
+import { sliceOf } from './cgroups.ts'
 import type { ExecGate } from './exec-gate.ts'
 import type { OutputObserver } from './handed-through.ts'
-import type { HeldProcess, KillResult } from './held-process.ts'
+import { endedError, type HeldProcess, type KillResult } from './held-process.ts'
 import { extendedLimits } from './kernel-limits.ts'
 import { OutputHub } from './output-hub.ts'
 import type { OverlayLayers } from './places.ts'
+import { signalAct } from './signals.ts'
 import { joinPlan } from './spawn-plan.ts'
 import { checkCommand, checkDirectory } from './start-error.ts'
 import { startProcess } from './start-process.ts'
@@ -45,6 +51,9 @@ interface RunningParts {
   readonly observe: OutputObserver
 }
 
+/** An agent that is about to be gone is so within this time. */
+const END_MILLIS = 250
+
 /** A start that the kernel ends for want of memory looks like a program that crashed. */
 function refuseLowMemory({ memoryBytes }: CgroupLimits = {}): void {
   if (memoryBytes !== undefined && memoryBytes < SMALLEST_MEMORY)
@@ -71,8 +80,9 @@ export class RunningBranch {
   readonly #hub: OutputHub | undefined
   readonly #errorHub: OutputHub | undefined
   #commands = 0
+  readonly #starting = new Set<Promise<unknown>>()
+  #stands = false
   readonly #clock: CpuClock
-  #ended = false
   #last: { readonly micros: number; readonly used: Used } | undefined
 
   constructor(parts: RunningParts) {
@@ -83,32 +93,47 @@ export class RunningBranch {
     this.pid = process.pid
     this.grants = parts.grants
     this.cgroup = parts.cgroup
-    this.#clock = new CpuClock(parts.cgroup)
+    this.#clock = new CpuClock(parts.cgroup, sliceOf(parts.cgroup))
     this.#hub = hub(process.output, 'stdout')
     this.#errorHub = hub(process.errors, 'stderr')
     if (process.input !== undefined) this.input = process.input
     if (this.#hub !== undefined) this.output = this.#hub.first
     if (this.#errorHub !== undefined) this.errors = this.#errorHub.first
     if (process.resize !== undefined) this.resize = process.resize
-    this.exited = process.exited.finally(() => {
-      this.#ended = true
-      this.#clock.close()
-    })
+    this.exited = process.exited.finally(() => this.#clock.close())
   }
 
-  signal(name: string): Promise<KillResult> {
-    return this.#parts.process.signal(name)
+  async signal(name: string): Promise<KillResult> {
+    const { kind } = signalAct(name)
+    if (kind === 'freeze') {
+      await this.freeze()
+      return { terminated: 0, survivors: processesOf(this.cgroup).length }
+    }
+    if (kind === 'thaw') this.#stands = false
+    return await this.#parts.process.signal(name)
   }
 
   kill(reason: AgentExit['cause']): Promise<KillResult> {
     return this.#parts.process.kill(reason)
   }
 
-  freeze(): Promise<void> {
-    return this.#parts.process.freeze()
+  /**
+   * A command that is frozen before its first program runs holds a thread of the daemon, and there are few: what is being
+   * started gets there first, and nothing more is started.
+   */
+  async freeze(): Promise<void> {
+    this.#stands = true
+    try {
+      await Promise.allSettled(this.#starting)
+      await this.#parts.process.freeze()
+    } catch (error) {
+      this.#stands = false
+      throw error
+    }
   }
 
   thaw(): Promise<void> {
+    this.#stands = false
     return this.#parts.process.thaw()
   }
 
@@ -125,7 +150,7 @@ export class RunningBranch {
     const micros = this.#clock.read()
     if (this.#last?.micros === micros) return this.#last.used
     // Its cgroup may be gone.
-    if (this.#ended) return this.#last?.used ?? { cpu: micros / 1e6, memory: 0, pids: 0 }
+    if (this.#parts.process.hasEnded) return this.#last?.used ?? { cpu: micros / 1e6, memory: 0, pids: 0 }
     const usage = cgroupUsage(this.cgroup)
     const used = {
       cpu: (usage.cpuUserMicros + usage.cpuSystemMicros) / 1e6,
@@ -144,7 +169,8 @@ export class RunningBranch {
   /** A budget was extended: what the kernel or the exec gate holds is moved with it; held programs go on. */
   extend(kind: BudgetKind, limit: number): void {
     if (kind === 'exec') this.#parts.execGate?.setLimit(limit)
-    if (!this.#ended) limitCgroup(this.cgroup, extendedLimits(this.#parts.world.profile, kind, limit))
+    if (!this.#parts.process.hasEnded)
+      limitCgroup(this.cgroup, extendedLimits(this.#parts.world.profile, kind, limit))
   }
 
   /** One more reader of the output: what was last written, then all that follows. Destroying the streams detaches. */
@@ -168,8 +194,11 @@ export class RunningBranch {
     checkCommand(request.argv, request.environment)
     refuseLowMemory(request.limits)
     checkDirectory(request.cwd, layers)
-    if (this.#ended) throw new PuzzledError('wrong-state', 'The agent of this branch has ended')
+    if (process.hasEnded) throw endedError()
+    if (this.#stands) throw new PuzzledError('wrong-state', 'The agent of this branch stands still')
     const own = join(cgroup, `exec-${++this.#commands}`)
+    // That of the agent is closed when it is collected, and its number may be another agent's before the child looks.
+    const agent = duplicate(process.pidfd)
     const undo = new UndoStack()
     try {
       const held = await startProcess(
@@ -183,11 +212,12 @@ export class RunningBranch {
           command: request.argv[0] ?? '',
           execGate: this.#parts.execGate,
           onCollected: () => undefined,
+          spawning: (spawning) => this.#await(spawning),
           ...limit,
           plan: (descriptors, terminal, socket) =>
             joinPlan({
               ...world,
-              agent: process.pidfd,
+              agent,
               requester: world.record.requester,
               cwd: request.cwd,
               argv: request.argv,
@@ -202,7 +232,27 @@ export class RunningBranch {
       undo.keep()
       return held
     } catch (error) {
-      throw await undo.unwindAfter(error)
+      const failure = await undo.unwindAfter(error)
+      const ofCommand = failure instanceof PuzzledError && failure.code !== 'start-failed'
+      throw !ofCommand && (await this.#hasEnded()) ? endedError(failure) : failure
+    } finally {
+      closeSync(agent)
     }
+  }
+
+  /** Of a start that failed on the way (no such process, no memory, a kill) the agent’s end is the reason, and takes a moment. */
+  async #hasEnded(): Promise<boolean> {
+    const { process, cgroup } = this.#parts
+    const patience = performance.now() + END_MILLIS
+    while (!process.isKilled && processesOf(join(cgroup, 'agent')).length > 0) {
+      if (performance.now() > patience) return false
+      await delay(5)
+    }
+    return true
+  }
+
+  #await(spawning: Promise<unknown>): void {
+    const over: Promise<unknown> = spawning.catch(() => undefined).finally(() => this.#starting.delete(over))
+    this.#starting.add(over)
   }
 }

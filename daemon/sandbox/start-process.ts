@@ -31,6 +31,8 @@ export interface ProcessRequest {
   /** Counts the programs that the process starts, where the profile limits them. */
   readonly execGate: ExecGate | null
   readonly onCollected: () => void
+  /** Is given what settles when the first program runs, or when nothing will. */
+  readonly spawning?: (spawning: Promise<unknown>) => void
   /** Of `performance.now()`: it is killed then, also when its first program does not run yet. */
   readonly deadline?: number
   readonly observe?: OutputObserver
@@ -62,6 +64,7 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
   )
   const ops = opsOf(plan)
   const running = runPlan({ ops, namespaces: plan.namespaces }, request.cgroup)
+  request.spawning?.(running)
   // While the child works: it needs nothing of it, and cannot fail for a pipe that was just made.
   const watched = watchInit(status.read)
   closeReader.handOver()

@@ -184,7 +184,7 @@ export const TARGETS: readonly Target[] = [
     limit: 10,
     unit: 'ms',
     measured: fact('scale', 'daemon with 64 running branches: processor time of each idle second'),
-    why: 'by `strace -c` and CPU profiles, before the last changes: the meters of the budgets four times a second for each agent (four system calls and a wake-up each time), and a context of nftables for each agent every second. Since then only the processor’s clock of an agent that rests is read, at moments that all meters share, and everything else now and then: a probe in one process found 28 to 32 ms before, and 17 in the first five seconds and 8 in the next after it.',
+    why: 'this run measured five seconds once, of which something that happens once is most, and it is not known what (18 ms with one branch, 4 with eight, 56 with 64, 36 with 200); the same again beside a busy machine was 4, 4 and 10. Eight times five seconds in a row with 64 branches were 12 to 18 ms; by `strace -c` most of the calls were readings of each resting agent’s clock, four times a second. Since then the clock of all branches together is read first, and a run measures thirty seconds.',
   },
   {
     what: 'audit records appended in a second, group commit',

@@ -23,6 +23,7 @@ async function changes(path: string, looks = 10_000): Promise<boolean> {
   return false
 }
 
+// With the end of the cgroup switched off, by hand (a signal to init and nothing more): the files go on changing.
 describe('S14 writers that go on', () => {
   check(
     'a descriptor, a mapping and a detached grandchild are silent after the kill, all of them',

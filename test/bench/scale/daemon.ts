@@ -68,7 +68,8 @@ async function look(engine: Engine, bus: PrivateBus, ids: readonly string[], not
   notes.fact(`${about}: freeze until its event, p50`, quantile(events, 0.5), 'ms')
 }
 
-const IDLE_SECONDS = 5
+/** Two rounds of the looks that come every fifteen seconds; of five seconds, what happens once can be most. */
+const IDLE_SECONDS = 30
 const REST_SECONDS = 12
 /** The unit of the times in /proc/PID/stat, on every architecture that Node runs on. */
 const MILLIS_PER_TICK = 10
