@@ -72,8 +72,12 @@ async function runVerb(verb: Verb, { words, args, options }: Given): Promise<num
   }
 }
 
-const show = (stream: NodeJS.WriteStream, text: string, hang: number | undefined): Promise<void> =>
-  write(stream, hang === undefined ? text : foldText(text, stream.columns, hang))
+const show = (
+  stream: NodeJS.WriteStream,
+  text: string | Uint8Array,
+  hang: number | undefined,
+): Promise<void> =>
+  write(stream, hang === undefined || typeof text !== 'string' ? text : foldText(text, stream.columns, hang))
 
 /** A variable that is passed by its name is that of the caller, not that of the other machine. */
 async function runThere(

@@ -4,7 +4,7 @@ import { write } from './terminal.ts'
 import type { VerbContext } from './verb.ts'
 
 export interface Pager {
-  print(text: string): Promise<void>
+  print(text: string | Uint8Array): Promise<void>
   close(): Promise<void>
 }
 

@@ -20,7 +20,7 @@ export function outliveReaders(...streams: readonly NodeJS.WritableStream[]): vo
 }
 
 /** Waits until the text is handed to the kernel. */
-export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
+export function write(stream: NodeJS.WritableStream, text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => {
       if (error === null || error === undefined || isClosedReader(error)) resolve()

@@ -14,7 +14,7 @@ export interface VerbContext {
   /** From `--state-dir`, or null for the default. */
   readonly stateDir: string | null
   /** With `hang`, lines that are wider than the terminal go on below, indented so far. */
-  print(text: string, hang?: number): Promise<void>
+  print(text: string | Uint8Array, hang?: number): Promise<void>
   printError(text: string, hang?: number): Promise<void>
 }
 

@@ -128,6 +128,7 @@ export const VERBS: readonly Verb[] = [
     args: '<id>',
     summary: 'what a branch would change',
     options: [
+      ['-p, --patch', 'a patch for git apply, byte for byte'],
       ['--stat', 'one line per file'],
       ['--name-only', 'only the paths'],
     ],

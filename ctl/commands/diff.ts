@@ -1,22 +1,31 @@
 import { type Change, type Changeset, isEcho } from '../../daemon/contract/changeset.ts'
 import type { EngineReader } from '../../daemon/contract/engine.ts'
+import { PuzzledError } from '../../daemon/lib/errors.ts'
 import { jsonText } from '../json.ts'
 import { openPager } from '../pager.ts'
 import { tellProgress, withProgress } from '../progress.ts'
 import { changesText } from '../render/banner.ts'
 import { changesetJson, hasContent, pathText, requestLine, statLine, unifiedText } from '../render/changes.ts'
 import { flagOption, type VerbContext, type VerbRun } from '../verb.ts'
+import { printGitPatch } from './git-patch.ts'
 
 /** Larger contents are named, not shown: nobody reads them in a terminal, and the daemon must not carry them. */
 const SHOWN_BYTES = 1 << 20
 
 export const run: VerbRun = async (context, [id = ''], options) => {
   const engine = await context.reader()
+  const patch = flagOption(options, 'patch')
+  if (patch && (flagOption(options, 'stat') || flagOption(options, 'nameOnly')))
+    throw new PuzzledError(
+      'usage',
+      '--patch, --stat and --name-only are three ways to show the same: choose one',
+    )
   const whole = await withProgress('comparing', engine.changes(id))
   if (context.json) {
     await context.print(jsonText(changesetJson(whole)))
     return 0
   }
+  if (patch) return printGitPatch(context, engine, id, whole)
   const changeset = { ...whole, changes: whole.changes.filter((change) => !isEcho(change)) }
   const pager = openPager(context)
   try {

@@ -44,6 +44,17 @@ describe('what is said of a verdict', () => {
     expect(saidOf(landed)).toBe('hold, approved by a person')
   })
 
+  it('says why one that is allowed waits all the same, and who let it through', () => {
+    const asked = { verdict: verdict('allow'), afterwards: 'hold' } as const
+    expect(saidOf({ ...asked, state: 'held' })).toBe(
+      'allow; it waits for a person because that was asked for (--then hold)',
+    )
+    expect(
+      saidOf({ ...asked, state: 'committed', commit: commitOf(WHOLE), approval: approvalOf(WHOLE) }),
+    ).toBe('allow; it waited as asked for (--then hold) and was approved by mail (uid 8), e\\evil (uid 9)')
+    expect(saidOf({ ...asked, state: 'committed', commit: commitOf(WHOLE) })).toBe('allow')
+  })
+
   it('tells a part that landed from the rest that did not', () => {
     const part = { verdict: verdict('hold'), commit: commitOf(PART), approval: approvalOf(PART) } as const
     expect(saidOf({ ...part, state: 'stopped' })).toMatch(/^hold; what landed was approved by mail \(uid 8\)/)

@@ -76,11 +76,17 @@ const readable = (what: string, text: string): string =>
  * What the policy said, and what became of it: `hold` alone would tell of a branch that landed long ago that it still waits.
  * An approval is of one digest; another one's says nothing about these changes.
  */
-function fateText({ state, commit, approval, digest }: BranchRecord, verdict: Verdict, paint: Paint): string {
+function fateText(record: BranchRecord, verdict: Verdict, paint: Paint): string {
+  const { state, commit, approval, digest, afterwards } = record
   const kind = paint.bold(verdict.kind)
   if (verdict.shadow) return `${kind} (shadow: on record, not enforced)`
   const by = approval?.by.map(({ name, uid }) => `${visibleLine(name)} (uid ${uid})`).join(', ')
   if (state === 'committed' && verdict.kind === 'hold') return `${kind}, approved by ${by ?? 'a person'}`
+  if (verdict.kind === 'allow' && afterwards === 'hold') {
+    if (state === 'held') return `${kind}; it waits for a person because that was asked for (--then hold)`
+    if (state === 'committed' && by !== undefined)
+      return `${kind}; it waited as asked for (--then hold) and was approved by ${by}`
+  }
   // A part has landed; the verdict is about the whole, and the rest of it was not judged again yet.
   if (by !== undefined && commit?.digest === approval?.digest && commit?.digest !== digest)
     return `${kind}; what landed was approved by ${by}`

@@ -89,15 +89,23 @@ async function permissionFor(
   // A profile in shadow mode is judged and recorded, and never stopped by it.
   if (verdict.shadow) return { kind: 'granted', approval: null }
   if (verdict.kind === 'deny') return { kind: 'none', reason: 'the policy denied it' }
-  if (verdict.kind === 'allow') return { kind: 'granted', approval: null }
+  // Nobody was needed; who was asked all the same, and agreed, is still who let it through.
+  if (verdict.kind === 'allow' && record.afterwards !== 'hold') return { kind: 'granted', approval: null }
+  const approval = await approvalOf(ports, record, changeset, verdict)
+  if (approval === null && verdict.kind !== 'allow') return { kind: 'none', reason: 'it waits for a person' }
+  return { kind: 'granted', approval }
+}
+
+async function approvalOf(
+  ports: Ports,
+  record: BranchRecord,
+  { digest }: Changeset,
+  { policies }: Verdict,
+): Promise<Approval | null> {
   try {
-    return {
-      kind: 'granted',
-      approval: await ports.approvals.check(record, changeset.digest, verdict.policies),
-    }
+    return await ports.approvals.check(record, digest, policies)
   } catch (error) {
-    if (error instanceof PuzzledError && error.code === 'approval-invalid')
-      return { kind: 'none', reason: 'it waits for a person' }
+    if (error instanceof PuzzledError && error.code === 'approval-invalid') return null
     throw error
   }
 }

@@ -193,6 +193,15 @@ describe('decisions', () => {
     expect(world.approved.size).toBe(0)
   })
 
+  it('an approval of what only waited as asked for is on record, too', async () => {
+    const world = fakeWorld()
+    const { engine, id, outcome } = await runToEnd(world, { afterwards: 'hold' })
+    const decision = { by: REQUESTER, digest: outcome.digest, selection: null, why: 'fine' }
+    expect((await engine.approve(id, decision)).state).toBe('committed')
+    expect(world.records.get(id)?.approval).toMatchObject({ by: [{ uid: 1001, name: 'reviewer' }] })
+    expect(world.approved.size).toBe(0)
+  })
+
   it('an approval of something else is refused and nothing lands', async () => {
     const world = fakeWorld()
     world.verdict = 'hold'

@@ -54,6 +54,36 @@ export function textDiff(before: Uint8Array, after: Uint8Array, context = 3): Te
   return patch === undefined ? { kind: 'too-different', hunks: [] } : { kind: 'text', hunks: patch.hunks }
 }
 
+/**
+ * The same for programs: each line is bytes, a character for each. Whatever cannot be compared in reasonable time is taken away
+ * as a whole and put there anew, so that there always is a diff that says everything.
+ */
+export function exactDiff(before: Uint8Array, after: Uint8Array): readonly Hunk[] {
+  const [old, now] = [latin1(before), latin1(after)]
+  const patch = structuredPatch('', '', old, now, '', '', {
+    context: 3,
+    maxEditLength: MAX_EDITS,
+    timeout: TIME_LIMIT_MS,
+  })
+  return patch?.hunks ?? [rewritten(old, now)]
+}
+
+function rewritten(before: string, after: string): Hunk {
+  const old = linesOf(before, '-')
+  const now = linesOf(after, '+')
+  const counted = (lines: readonly string[]): number => lines.filter((line) => !line.startsWith('\\')).length
+  return { oldStart: 1, oldLines: counted(old), newStart: 1, newLines: counted(now), lines: [...old, ...now] }
+}
+
+function linesOf(text: string, mark: '-' | '+'): string[] {
+  if (text === '') return []
+  const lines = text.split('\n').map((line) => `${mark}${line}`)
+  return text.endsWith('\n') ? lines.slice(0, -1) : [...lines, '\\ No newline at end of file']
+}
+
+const latin1 = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+
 /** Latin-1 keeps every byte apart, so that two different invalid sequences never look equal. */
 function decode(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -109,7 +109,7 @@ describe('several at once', () => {
   it('are listed by their ids alone, waited for, and thrown away though one is unknown', async () => {
     expect(await here.puzzlectl('ls', '-q')).toEqual({ status: 0, out: '', err: '' })
     await hold('echo a > a')
-    await hold('exit 4')
+    await hold('echo b > b; exit 4')
     const [first = '', second = ''] = (await ids()).split('\n')
     expect((await here.puzzlectl('ls', '-q', '--json')).status).toBe(2)
     expect((await here.puzzlectl('wait', first, second)).status).toBe(4)

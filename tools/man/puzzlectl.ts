@@ -87,12 +87,17 @@ const FILES: readonly (readonly [string, string])[] = [
   ['/etc/puzzled/actions.yaml', 'The action policy: tiers, rate limits, windows.'],
 ]
 
+const SIGNALS = `\`run\`, \`exec\` and \`shell\` hand INT, TERM, HUP and QUIT on to what they have started, and end as it ends. \`attach\` lets go of the
+agent at any of them, \`events -f\` and \`logs -f\` end at INT and TERM; that is status 0. Every other verb ends by the signal, which a shell shows as
+128+*n*; what the daemon was asked for goes on there. Without a daemon, a commit that was interrupted is brought to its end, or
+taken back, by the next command that opens the store.`
+
 function exitStatus(): string {
   const codes = new Map<number, string[]>()
   for (const { exit, summary } of Object.values(ERRORS))
     codes.set(exit, [...(codes.get(exit) ?? []), summary])
   const rows = [...codes].sort(([a], [b]) => a - b)
-  return `${heading('Exit status')}${prose(`\`run\` and \`wait\` end with the exit status of the command when it ran to its end and the outcome was as asked; with 128+*n* when signal
+  return `${heading('Signals')}${prose(SIGNALS)}${heading('Exit status')}${prose(`\`run\` and \`wait\` end with the exit status of the command when it ran to its end and the outcome was as asked; with 128+*n* when signal
     *n* ended it; and with a status of this table otherwise. Every other verb ends with 0, or with a status of this table.`)}${item('0', 'It was done.')}${rows
     .map(([code, texts]) => item(String(code), texts.join(' ')))
     .join(

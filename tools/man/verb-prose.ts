@@ -28,7 +28,12 @@ export const VERB_PROSE: Readonly<Record<string, string>> = {
   signal: `\`STOP\` and \`CONT\` freeze and thaw the whole branch. \`KILL\` ends every process of it and says how many were left.
     Others are sent to the agent, which may handle them.`,
   budget: 'A branch that stands still because of this budget goes on.',
-  diff: 'Names and contents are made harmless: control characters, direction marks and lookalikes are shown, never obeyed.',
+  diff: `Names and contents are made harmless: control characters, direction marks and lookalikes are shown, never obeyed.
+
+    With --patch it is a patch in the format of git and nothing else: contents, symbolic links, executable bits, deletions and binary
+    files, byte for byte unless it goes to a terminal. Apply it with \`git apply\`, or with \`patch -p1\` where nothing is binary. What git has
+    no words for is left out and named on standard error: owners, attributes, other permissions, empty directories, whatever lies in a
+    .git. A file of more than 16 MiB cannot be carried at all: the patch lacks it, and the status is 65.`,
   ls: 'Finished branches are left out. With --quiet nothing but ids is printed, and nothing at all where there is no branch.',
   review: `The layers are read again, so that the decision is about what is there now. Then each change is shown, what the policy
 found first, and one key decides: a takes it, r leaves it in the branch, s takes single pieces of a file, b goes back, q
