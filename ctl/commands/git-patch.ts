@@ -29,6 +29,7 @@ export async function printGitPatch(
     await pager.print(harmless ? visibleText(showBytes(bytes)) : bytes)
   }
   const changes = changeset.changes.filter((change) => !isEcho(change))
+  const filled = new Set(changes.filter((change) => change.new?.type !== 'dir').flatMap(foldersOf))
   const work = async (): Promise<void> => {
     for (const [done, change] of changes.entries()) {
       tellProgress(done, changes.length)
@@ -38,7 +39,7 @@ export async function printGitPatch(
           ? await engine.content(id, change.base, change.path, MOST_BYTES)
           : null
       const patch = gitPatch(pathOf(changeset, change), change, content)
-      if (patch.left !== null)
+      if (patch.left !== null && !filled.has(keyOf(change)))
         left.set(patch.left, [...(left.get(patch.left) ?? []), pathText(changeset, change)])
       if (patch.text !== '') await print(patch.text)
     }
@@ -51,6 +52,14 @@ export async function printGitPatch(
   for (const sentence of leftSentences(left, changeset.requests.length)) await context.printError(sentence)
   return left.has(TOO_LARGE) ? exitStatusOf('too-large') : 0
 }
+
+/** Everything that a change lies in: git makes those by itself. */
+function foldersOf(change: Change): string[] {
+  const parts = keyOf(change).split('/')
+  return parts.map((_, length) => parts.slice(0, length).join('/')).slice(1)
+}
+
+const keyOf = ({ base, path }: Change): string => `${base}:${Buffer.from(path).toString('latin1')}`
 
 /** Over several bases it is the whole path, which git apply at the root understands. */
 const pathOf = ({ bases }: Changeset, { base, path }: Change): Uint8Array =>
