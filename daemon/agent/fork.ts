@@ -53,13 +53,13 @@ export async function makeBranch(
     await ports.store.create(record)
     undo.push('create branch', () => abandon(ports, record.id))
     const { requester } = request
-    const { bases, grants } = await ports.layers.prepare(
+    const { bases, grants, clock } = await ports.layers.prepare(
       record.id,
       request.bases,
       profile.resolved,
       requester,
     )
-    const prepared = { bases, grants, layers: 1 }
+    const prepared = { bases, grants, layers: 1, ...(clock === undefined ? {} : { clock }) }
     await origin.fill?.({ ...record, ...prepared })
     const ready = await ports.store.move(record.id, 'ready', 'layers are made', prepared)
     await ports.audit.record('fork', record.id, {

@@ -1,4 +1,12 @@
-import type { AgentExit, Approver, BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
+import type {
+  AgentExit,
+  Approver,
+  BaseRecord,
+  BranchRecord,
+  ClockMark,
+  Grant,
+  Requester,
+} from '../contract/branch.ts'
 import type { Change, Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
 import type { DenialRow } from '../contract/denial.ts'
 import type {
@@ -52,7 +60,7 @@ export interface Layers {
     bases: readonly string[],
     profile: Profile,
     requester: Requester,
-  ): Promise<{ bases: readonly BaseRecord[]; grants: readonly Grant[] }>
+  ): Promise<{ bases: readonly BaseRecord[]; grants: readonly Grant[]; clock?: ClockMark }>
   /** For each base, what the spawn plan mounts: lower directories (top first), upper and work. */
   mounts(record: BranchRecord): Promise<readonly LayerMount[]>
 }

@@ -2,6 +2,7 @@ import type { Requester } from '../contract/branch.ts'
 import type { Change, NodeState } from '../contract/changeset.ts'
 import type { Dir, Disk } from '../lib/disk.ts'
 import type { TellProgress } from '../lib/progress.ts'
+import type { FilesystemMark } from './same-filesystem.ts'
 
 /** What lands, decided and approved. Plain data: it crosses to the worker. */
 export interface CommitJob {
@@ -20,9 +21,8 @@ export interface CommitJob {
   changes: readonly Change[]
 }
 
-export interface JobBase {
+export interface JobBase extends FilesystemMark {
   path: string
-  dev: number
 }
 
 /** A readable directory entry that holds the new content of a change. `release` closes what was opened for it. */

@@ -13,6 +13,7 @@ import {
   textOf,
   toMetaText,
 } from './journal/format.ts'
+import { filesystemMark } from './same-filesystem.ts'
 import type { Standing } from './survey-table.ts'
 
 /** Where an entry was staged; `ino` is 0 for one that only leaves. */
@@ -55,7 +56,8 @@ const gone = (path: string): PuzzledError => new PuzzledError('conflict', `"${pa
 export function beginOf(disk: Disk, job: CommitJob, areas: readonly Area[], bases: BaseDirs): Begin {
   const roots: Root[] = job.bases.map(({ path }, index) => {
     const stat = disk.stat(bases.root(index), NO_NAME)
-    return { path, dev: stat?.dev ?? 0, ino: stat?.ino ?? 0 }
+    const mark = filesystemMark(stat?.dev ?? 0, disk.filesystemOf(bases.root(index)))
+    return { path, ...mark, ino: stat?.ino ?? 0 }
   })
   return {
     kind: 'begin',

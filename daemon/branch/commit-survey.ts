@@ -1,6 +1,6 @@
 import { encodePath } from '../contract/bytes.ts'
 import type { Change, NodeState } from '../contract/changeset.ts'
-import type { DiskStat } from '../lib/disk.ts'
+import { type DiskStat, NO_NAME } from '../lib/disk.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
 import type { BaseDirs } from './base-dirs.ts'
 import type { CommitContext, CommitJob } from './commit-context.ts'
@@ -106,7 +106,7 @@ function compare(
   const { parent, name } = splitPath(change.path)
   try {
     const at = dirs.open(change.base, parent)
-    onExpectedMount(job, change, at.dev)
+    onExpectedMount(context, job, change, dirs, at.dev)
     const target = context.disk.stat(at.dir, name)
     refuseSealed(change.path, target)
     const since = context.landings?.get(landingKey(change.base, change.path)) ?? job.forkedAtNs
@@ -149,9 +149,17 @@ function lookCloser(
 }
 
 /** Mounts below a base are bases of their own: whatever else is mounted there came after the fork. */
-function onExpectedMount(job: CommitJob, change: Change, dev: number): void {
+function onExpectedMount(
+  { disk }: CommitContext,
+  job: CommitJob,
+  change: Change,
+  dirs: BaseDirs,
+  dev: number,
+): void {
   const base = job.bases[change.base]
-  if (base === undefined || dev === base.dev) return
+  // The root is on the filesystem of the fork; its number may be another one than it was then.
+  if (base === undefined || dev === base.dev || dev === disk.stat(dirs.root(change.base), NO_NAME)?.dev)
+    return
   const path = `${base.path}/${encodePath(change.path).path}`
   throw new PuzzledError(
     'base-invalid',

@@ -4,7 +4,7 @@ import { failpoint } from '../lib/failpoint.ts'
 import { BaseDirs } from './base-dirs.ts'
 import { requireWritable } from './commit-access.ts'
 import type { Ground } from './commit-apply.ts'
-import type { CommitContext, CommitJob, JobHooks } from './commit-context.ts'
+import type { CommitContext, CommitJob, JobBase, JobHooks } from './commit-context.ts'
 import { asCommitError, finish } from './commit-finish.ts'
 import { type CommitPlan, PlanError, planCommit } from './commit-plan.ts'
 import { adjustRecord, beginOf, entryRecord } from './commit-record.ts'
@@ -15,6 +15,7 @@ import { writeChanges } from './journal/changes.ts'
 import { type Area, splitPath, textOf } from './journal/format.ts'
 import { PackedOperations } from './journal/packed-operations.ts'
 import { type JournalEnd, publishIntent, writePending } from './journal/writer.ts'
+import { filesystemMark, isSameFilesystem } from './same-filesystem.ts'
 import { openAreas, removeLeftovers, withdraw, writeOpening } from './staging-area.ts'
 import type { SurveyTable } from './survey-table.ts'
 
@@ -105,7 +106,7 @@ function openBases({ disk, lockBase }: CommitContext, job: CommitJob): { bases: 
     for (const base of job.bases) {
       const root = openBase(disk, base.path)
       roots.push(root)
-      refuseOtherFilesystem(disk.stat(root, NO_NAME)?.dev, base)
+      refuseOtherFilesystem(disk, root, base)
     }
     // In one order for everybody, or two commits into the same bases would wait for each other.
     const order = job.bases.map(({ path }, index) => ({ path, root: roots[index] ?? 0 }))
@@ -119,11 +120,13 @@ function openBases({ disk, lockBase }: CommitContext, job: CommitJob): { bases: 
   }
 }
 
-function refuseOtherFilesystem(dev: number | undefined, base: CommitJob['bases'][number]): void {
-  if (dev !== base.dev)
+function refuseOtherFilesystem(disk: Disk, root: Dir, base: JobBase): void {
+  const now = filesystemMark(disk.stat(root, NO_NAME)?.dev ?? 0, disk.filesystemOf(root))
+  if (!isSameFilesystem(base, now))
     throw new PuzzledError(
       'base-invalid',
       `"${base.path}" is on another filesystem than when the branch was forked`,
+      { hint: 'Nothing was changed. Mount it again as it was, or discard the branch.' },
     )
 }
 

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BranchRecord, Requester } from '../contract/branch.ts'
 import type { Changeset } from '../contract/changeset.ts'
+import { readClock } from '../kernel/clock.ts'
 import { close } from '../kernel/paths.ts'
 import { workerPath } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
@@ -10,6 +11,7 @@ import { InlineLink } from '../lib/inline-link.ts'
 import type { TellProgress } from '../lib/progress.ts'
 import { type Answerer, isWorkerGone, type Link, WorkerLink } from '../lib/worker-link.ts'
 import { digestOf } from './changeset.ts'
+import { earliestAfter, timeOfCommit } from './clock-step.ts'
 import type { Landed } from './commit.ts'
 import type { JobHooks } from './commit-context.ts'
 import type { CollectCall, LandCall, RecoverCall, RevertCall, TrashCall } from './commit-verbs.ts'
@@ -19,6 +21,7 @@ import { packChanges } from './journal/changes.ts'
 import { commitOf } from './journal/writer.ts'
 import type { CommitFate } from './recovery-plan.ts'
 import type { Collected, Retention } from './retention.ts'
+import { filesystemMark } from './same-filesystem.ts'
 
 /** From one name in the trash to the next it is a moment, but on a disk that hangs. */
 const PATIENCE_MS = 5_000
@@ -65,10 +68,13 @@ export class WorkerCommitter {
         part: record.digest !== null && record.digest !== changeset.digest,
         reverts: null,
         requester: record.requester,
-        at: this.#now().toISOString(),
+        at: timeOfCommit(this.#now(), record.commit?.at),
         forkedAtNs: forkOf(record),
         allowSetuid: record.profile.resolved.gate.allowSetuid,
-        bases: record.bases.map(({ path, dev }) => ({ path, dev })),
+        bases: record.bases.map(({ path, dev, filesystemId }) => ({
+          path,
+          ...filesystemMark(dev, filesystemId),
+        })),
       },
       packed: [...packChanges(changeset.changes)],
       hasLanded: record.commit !== null,
@@ -173,9 +179,9 @@ export function sameThread(): CommitLinks {
 
 const NS_PER_MS = 1_000_000n
 
-/** What changes in the base from this moment on was not seen by the agent. */
-export const forkOf = ({ createdAt }: Pick<BranchRecord, 'createdAt'>): bigint =>
-  BigInt(Date.parse(createdAt)) * NS_PER_MS
+/** What changes in the base from this moment on was not seen by the agent; by the clock as it goes now. */
+export const forkOf = ({ createdAt, clock }: Pick<BranchRecord, 'createdAt' | 'clock'>): bigint =>
+  earliestAfter(BigInt(Date.parse(createdAt)) * NS_PER_MS, clock, readClock())
 
 const answererOf =
   (hooks: JobHooks): Answerer =>

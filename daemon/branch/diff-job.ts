@@ -1,4 +1,5 @@
 import type { ChangesetTotals, NodeState } from '../contract/changeset.ts'
+import { filesystemId } from '../kernel/filesystem-id.ts'
 import { openTree } from '../kernel/mount.ts'
 import { AT, close, O, openat2, openRoot } from '../kernel/paths.ts'
 import { statFd } from '../kernel/statx.ts'
@@ -7,16 +8,16 @@ import { failpoint } from '../lib/failpoint.ts'
 import type { Promised } from './diff-files.ts'
 import { type DiffReceiver, DiffSink } from './diff-sink.ts'
 import { DiffWalk } from './diff-walk.ts'
+import { type FilesystemMark, filesystemMark, isSameFilesystem } from './same-filesystem.ts'
 
 /** Everything a diff needs to know, as it is handed to the worker. */
 export interface DiffJob {
-  bases: readonly {
+  bases: readonly (FilesystemMark & {
     path: string
-    dev: number
     /** Upper directories, topmost first. */
     uppers: readonly string[]
     forked: Pick<NodeState, 'mode' | 'uid' | 'gid' | 'xattrs'>
-  }[]
+  })[]
 }
 
 export type DiffMessage =
@@ -75,8 +76,14 @@ function walkBase(
   try {
     const root = openat2(mount, '.', O.RDONLY | O.DIRECTORY)
     opened.push(root)
-    if (statFd(root).dev !== base.dev)
-      throw new PuzzledError('base-invalid', `Base "${base.path}" is on another filesystem than at fork time`)
+    if (!isSameFilesystem(base, filesystemMark(statFd(root).dev, filesystemId(root))))
+      throw new PuzzledError(
+        'base-invalid',
+        `Base "${base.path}" is on another filesystem than at fork time`,
+        {
+          hint: 'Mount it again as it was, or discard the branch.',
+        },
+      )
     const uppers = base.uppers.map((path) => {
       const fd = openRoot(path)
       opened.push(fd)

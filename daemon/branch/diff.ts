@@ -12,6 +12,7 @@ import type { DiffJob, DiffMessage } from './diff-job.ts'
 import { readBothSides } from './diff-sides.ts'
 import { forkedRoot, type LayerStore, layerMounts } from './overlay.ts'
 import { packedChanges } from './packed-change.ts'
+import { filesystemMark } from './same-filesystem.ts'
 import { selectChanges } from './select.ts'
 
 export interface DiffOptions {
@@ -80,11 +81,11 @@ export class LayerDiffer {
 export function diffJob(record: BranchRecord, directory: string): DiffJob {
   const mounts = layerMounts(record, directory)
   return {
-    bases: record.bases.map(({ path, dev }, index) => {
+    bases: record.bases.map(({ path, dev, filesystemId }, index) => {
       const { mode, uid, gid, xattrs } = forkedRoot(directory, index)
       const mount = mounts[index]
       const uppers = mount === undefined ? [] : [mount.upper, ...mount.lowers.slice(0, -1)]
-      return { path, dev, uppers, forked: { mode, uid, gid, xattrs } }
+      return { path, ...filesystemMark(dev, filesystemId), uppers, forked: { mode, uid, gid, xattrs } }
     }),
   }
 }

@@ -1,6 +1,7 @@
 import { KernelError } from '../kernel/ffi.ts'
 import { fsync, syncfs, syncfsBeside } from '../kernel/file-data.ts'
 import { isOpenForWriting } from '../kernel/file-lease.ts'
+import { filesystemId } from '../kernel/filesystem-id.ts'
 import { listDirectory } from '../kernel/getdents.ts'
 import {
   AT,
@@ -64,6 +65,10 @@ export class KernelDisk implements Disk {
 
   mountOf(dir: Dir): number {
     return statFd(dir).mountId
+  }
+
+  filesystemOf(dir: Dir): string | undefined {
+    return filesystemId(dir)
   }
 
   stat(dir: Dir, name: Uint8Array): DiskStat | null {

@@ -2,11 +2,13 @@ import { realpathSync } from 'node:fs'
 import type { BaseRecord, Requester } from '../contract/branch.ts'
 import { asFileUser } from '../kernel/credentials.ts'
 import { fstatfs } from '../kernel/file-data.ts'
+import { filesystemId } from '../kernel/filesystem-id.ts'
 import { readMounts } from '../kernel/mount.ts'
 import { isBelow, KERNEL_FILESYSTEMS, type MountEntry, mountsBelow } from '../kernel/mountinfo.ts'
 import { O, openRoot, withFd } from '../kernel/paths.ts'
 import { statFd } from '../kernel/statx.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { type FilesystemMark, filesystemMark, isSameFilesystem } from './same-filesystem.ts'
 
 /** Filesystems that hold no files of people, or that overlayfs cannot look up in: never forked. */
 const NOT_FORKED: ReadonlySet<string> = new Set([...KERNEL_FILESYSTEMS, 'devtmpfs', 'devpts', 'autofs'])
@@ -115,21 +117,30 @@ function describe(path: string, below: readonly MountEntry[]): BaseRecord {
   })
 }
 
-function openBase(path: string): number {
+function openBase(path: string, flags: number = O.PATH): number {
   try {
-    return openRoot(path, O.PATH)
+    return openRoot(path, flags)
   } catch (cause) {
     const why = errnoOf(cause) === 'ENOTDIR' ? 'is not a directory' : `cannot be opened (${errnoOf(cause)})`
     throw new PuzzledError('base-invalid', `Base "${path}" ${why}`, { cause, data: { path } })
   }
 }
 
+const markOf = (fd: number): FilesystemMark => filesystemMark(statFd(fd).dev, filesystemId(fd))
+
+/** The same base with what its filesystem is: that is asked with the daemon's rights, through a directory that is open. */
+export function identified(base: BaseRecord): BaseRecord {
+  const mark = withFd(openBase(base.path, O.RDONLY | O.DIRECTORY), markOf)
+  if (mark.dev === base.dev) return { ...base, ...mark }
+  throw new PuzzledError('base-invalid', `Base "${base.path}" was mounted over while it was looked at`)
+}
+
 /** Refuses a base that is not where it was when the branch was forked: gone, or another filesystem mounted there. */
 export function verifyBase(base: BaseRecord): void {
-  const dev = withFd(openBase(base.path), (fd) => statFd(fd).dev)
-  if (dev !== base.dev)
+  const now = withFd(openBase(base.path, O.RDONLY | O.DIRECTORY), markOf)
+  if (!isSameFilesystem(base, now))
     throw new PuzzledError('base-invalid', `Base "${base.path}" is on another filesystem than at fork time`, {
       hint: 'Mount it again as it was, or discard the branch.',
-      data: { path: base.path, dev, expected: base.dev },
+      data: { path: base.path, dev: now.dev, expected: base.dev },
     })
 }

@@ -1,8 +1,9 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BaseRecord, BranchRecord, Grant, Requester } from '../contract/branch.ts'
+import type { BaseRecord, BranchRecord, ClockMark, Grant, Requester } from '../contract/branch.ts'
 import type { NodeState } from '../contract/changeset.ts'
 import type { Profile } from '../contract/profile.ts'
+import { readClock } from '../kernel/clock.ts'
 import { fstatfs } from '../kernel/file-data.ts'
 import { close, fchmod, fchown, futimens, openRoot, withFd } from '../kernel/paths.ts'
 import { statFd } from '../kernel/statx.ts'
@@ -10,7 +11,7 @@ import { getXattr, listXattrs, setXattr } from '../kernel/xattr.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { Reader, readState, Writer, writeState } from './changeset-codec.ts'
 import { readBaseXattrs, stateOf } from './diff-node.ts'
-import { resolveBases, verifyBase } from './overlay-bases.ts'
+import { identified, resolveBases, verifyBase } from './overlay-bases.ts'
 import { limitSpace } from './overlay-space.ts'
 
 /** Filesystems that overlayfs accepts as an upper: whiteouts, `trusted.*` attributes and d_type. */
@@ -48,14 +49,14 @@ export class OverlayLayers {
     bases: readonly string[],
     profile: Profile,
     requester: Requester,
-  ): Promise<{ bases: readonly BaseRecord[]; grants: readonly Grant[] }> {
-    const records = resolveBases(bases, this.#root, requester)
+  ): Promise<{ bases: readonly BaseRecord[]; grants: readonly Grant[]; clock: ClockMark }> {
+    const records = resolveBases(bases, this.#root, requester).map(identified)
     const layers = join(this.#store.directory(id), 'layers')
     mkdirSync(layers, { mode: 0o700, recursive: true })
     chmodSync(layers, 0o700)
     const grants = [...withFd(openRoot(layers), checkUpper), ...(await limitSpace(layers, id, profile))]
     for (const [index, base] of records.entries()) makeLayer(layers, 1, index, base.path)
-    return { bases: records, grants }
+    return { bases: records, grants, clock: readClock() }
   }
 
   async mounts(record: BranchRecord): Promise<readonly LayerMount[]> {

@@ -6,6 +6,7 @@ import type { Ground } from './commit-apply.ts'
 import { finish } from './commit-finish.ts'
 import { Witness } from './commit-witness.ts'
 import { readChanges } from './journal/changes.ts'
+import type { Root } from './journal/format.ts'
 import { parseJournal, type ReadJournal, stateOf } from './journal/reader.ts'
 import { append, continueJournal, journalName } from './journal/writer.ts'
 import { type CommitFate, type CommitTraces, planRecovery, type RecoveryStep } from './recovery-plan.ts'
@@ -116,7 +117,7 @@ function goOn(disk: Disk, journal: Dir, read: ReadJournal, at: string): CommitFa
   const { begin } = read
   let ground: Ground | undefined
   try {
-    const roots = begin.roots.map(({ path, ino }) => openSame(disk, path, ino))
+    const roots = begin.roots.map((root) => openSame(disk, root))
     ground = {
       disk,
       dirs: new BaseDirs(disk, roots),
@@ -147,11 +148,15 @@ function goOn(disk: Disk, journal: Dir, read: ReadJournal, at: string): CommitFa
   }
 }
 
-function openSame(disk: Disk, path: string, ino: number): Dir {
+/** Device numbers are others after a boot; what the filesystem is stays. */
+function openSame(disk: Disk, { path, ino, filesystemId }: Root): Dir {
   const root = disk.openRoot(path)
-  if (disk.stat(root, NO_NAME)?.ino === ino) return root
+  const now = disk.filesystemOf(root)
+  const elsewhere = filesystemId !== undefined && now !== undefined && now !== filesystemId
+  if (!elsewhere && disk.stat(root, NO_NAME)?.ino === ino) return root
   disk.close(root)
-  throw new PuzzledError('stuck', `"${path}" is another directory than when the commit was decided`)
+  const what = elsewhere ? 'on another filesystem' : 'another directory'
+  throw new PuzzledError('stuck', `"${path}" is ${what} than when the commit was decided`)
 }
 
 function failed(disk: Disk, journal: Dir, { begin }: ReadJournal, error: unknown): CommitFate {

@@ -3,9 +3,10 @@ import type { Change } from '../contract/changeset.ts'
 import { type Dir, type Disk, NO_NAME, nameOf } from '../lib/disk.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
 import { digestOf } from './changeset.ts'
-import type { CommitJob, Sources } from './commit-context.ts'
+import type { CommitJob, JobBase, Sources } from './commit-context.ts'
 import { KeptSources } from './commit-sources.ts'
 import { readChanges } from './journal/changes.ts'
+import type { Root } from './journal/format.ts'
 import { parseJournal, type ReadJournal, stateOf } from './journal/reader.ts'
 import { journalName } from './journal/writer.ts'
 import { openAreas } from './staging-area.ts'
@@ -47,7 +48,7 @@ export function reverseOf(disk: Disk, journalPath: string, request: RevertReques
         // Compared by state: what the commit landed must still be there.
         forkedAtNs: null,
         allowSetuid: true,
-        bases: bases.map((path) => ({ path, dev: devOf(disk, path) })),
+        bases: read.begin.roots.map((root) => baseOf(disk, root)),
         changes,
       },
       sources: new KeptSources(disk, read.operations, areas, bases),
@@ -82,6 +83,10 @@ const unknownCommit = (commit: string, cause?: unknown): PuzzledError =>
     ...(cause === undefined ? {} : { cause }),
     hint: 'Retention may have removed it; the audit log still knows it.',
   })
+
+/** The commit says which filesystem it landed on; one that does not say so is taken where it stands now. */
+const baseOf = (disk: Disk, { path, dev, filesystemId }: Root): JobBase =>
+  filesystemId === undefined ? { path, dev: devOf(disk, path) } : { path, dev, filesystemId }
 
 function devOf(disk: Disk, path: string): number {
   const dir = disk.openRoot(path)

@@ -36,10 +36,20 @@ export interface Grant {
   full: boolean
 }
 
+/** How the wall clock stood at some moment. */
+export interface ClockMark {
+  /** The kernel's id of the boot. */
+  boot: string
+  /** The time of that boot by the wall clock, in ms since 1970: another one later means that the clock was set. */
+  bootedAt: number
+}
+
 export interface BaseRecord {
   /** Absolute, canonical. */
   path: string
   dev: number
+  /** What tells its filesystem from every other that gets the same number; absent where the kernel does not say. */
+  filesystemId?: string
   filesystem: string
   /** Mounts nested below the base at fork time and what was done with them; `hidden`: the agent sees what is under it. */
   nested: readonly { path: string; handling: 'overlay' | 'read-only' | 'hidden' }[]
@@ -55,6 +65,8 @@ export interface BranchRecord {
   reason: string
   createdAt: string
   updatedAt: string
+  /** At the fork; absent in records that are older than this. */
+  clock?: ClockMark
   requester: Requester
   bases: readonly BaseRecord[]
   profile: { name: string; sha256: string; resolved: Profile }

@@ -90,6 +90,8 @@ export async function syncfsBeside(fd: number): Promise<void> {
 }
 
 export interface FilesystemFacts {
+  /** f_fsid, hexadecimal: what it is made of is each filesystem's own choice. */
+  fsid: string
   /** `ext4`, `xfs`, `btrfs`, `tmpfs`, `overlay`, …; hexadecimal where the number is not known. */
   type: string
   blockSize: number
@@ -136,6 +138,7 @@ export function fstatfs(fd: number): FilesystemFacts {
   const flags = word(statfs.f_flags)
   return {
     type: TYPES[magic] ?? `0x${magic.toString(16)}`,
+    fsid: buffer.toString('hex', statfs.f_fsid, statfs.f_fsid + 8),
     blockSize: word(statfs.f_bsize),
     blocksTotal: word(statfs.f_blocks),
     blocksFree: word(statfs.f_bavail),

@@ -58,6 +58,8 @@ export interface Disk {
   close(dir: Dir): void
   /** Two directories with one number can be renamed between. */
   mountOf(dir: Dir): number
+  /** What its filesystem is, after a restart and under another device number as well; undefined when nobody can say. */
+  filesystemOf(dir: Dir): string | undefined
   /** Null when nothing has this name. An empty name means the directory itself. */
   stat(dir: Dir, name: Uint8Array): DiskStat | null
   list(dir: Dir): Buffer[]

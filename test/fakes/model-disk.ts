@@ -117,6 +117,10 @@ export class ModelDisk implements Disk {
     return this.#node(dir).fs
   }
 
+  filesystemOf(dir: Dir): string | undefined {
+    return `model:${this.#node(dir).fs}`
+  }
+
   stat(dir: Dir, name: Uint8Array): DiskStat | null {
     this.#alive()
     const ino = name.length === 0 ? dir : this.#node(dir).entries.get(text(name))

@@ -228,3 +228,12 @@ struct puzzled_statmount {
 #define AUDIT_LANDLOCK_ACCESS 1423
 #define AUDIT_LANDLOCK_DOMAIN 1424
 #endif
+
+/* FS_IOC_GETFSUUID (6.9) */
+#ifndef FS_IOC_GETFSUUID
+struct fsuuid2 {
+  unsigned char len;
+  unsigned char uuid[16];
+};
+#define FS_IOC_GETFSUUID _IOR(0x15, 0, struct fsuuid2)
+#endif

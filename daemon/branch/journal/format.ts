@@ -18,6 +18,8 @@ export interface Root {
   path: string
   dev: number
   ino: number
+  /** What its filesystem is; absent in old journals and where the kernel does not say. */
+  filesystemId?: string
 }
 
 interface Target {

@@ -1,5 +1,5 @@
 // pure
-// Generated from tools/uapi/names.txt (inputs ab55f6378076d73434cd1b134c22d5ca); do not edit.
+// Generated from tools/uapi/names.txt (inputs 4765e7c1c29f02a73f94143c1ef8d1f0); do not edit.
 
 export const MS_RDONLY = 1
 export const MS_NOSUID = 2

@@ -1,5 +1,5 @@
 // pure
-// Generated from tools/uapi/names.txt (inputs ab55f6378076d73434cd1b134c22d5ca); do not edit.
+// Generated from tools/uapi/names.txt (inputs 4765e7c1c29f02a73f94143c1ef8d1f0); do not edit.
 
 export const Q_SYNC = 0x800001
 export const Q_QUOTAON = 0x800002
@@ -42,6 +42,7 @@ export const FS_QUOTA_PDQ_ENFD = 32
 export const FS_QSTATV_VERSION1 = 1
 export const FS_IOC_GETFLAGS = 0x80086601
 export const FS_IOC_SETFLAGS = 0x40086602
+export const FS_IOC_GETFSUUID = 0x80111500
 export const FS_IOC_FSGETXATTR = 0x801c581f
 export const FS_IOC_FSSETXATTR = 0x401c5820
 export const FS_IOC_FIEMAP = 0xc020660b

@@ -1,9 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { WorkerCommitter } from '../../../daemon/branch/committer.ts'
 import { LayerDiffer } from '../../../daemon/branch/diff.ts'
+import { layerMounts } from '../../../daemon/branch/overlay.ts'
+import type { BranchRecord } from '../../../daemon/contract/branch.ts'
+import type { Changeset } from '../../../daemon/contract/changeset.ts'
 import { TestStore } from '../../root/branches.ts'
 import type { BenchArea, BenchCase } from '../harness.ts'
 
@@ -47,27 +50,41 @@ async function largeCase(name: string, place: string): Promise<BenchCase> {
   const committer = new WorkerCommitter(store, now)
   const large = join(place, 'large')
   run('dd', 'if=/dev/urandom', `of=${large}`, 'bs=4M', `count=${GIB * 256}`, 'status=none')
-  const prepare = async () => {
+  type Prepared = { record: BranchRecord; base: string; changeset: Changeset }
+  let prepared: Prepared | undefined
+  // Into the layer itself: a copy through the mount is on another filesystem than what it is copied from, and shares nothing.
+  const prepare = async (): Promise<void> => {
     const base = mkdtempSync(join(place, 'base-'))
     const branch = await store.fork([base])
-    run('cp', '--reflink=auto', large, join(branch.mount(), 'large'))
-    branch.unmount()
+    const directory = store.directory(branch.record.id)
+    const upper = layerMounts(branch.record, directory)[0]?.upper ?? ''
+    run('cp', '--reflink=auto', large, join(upper, 'large'))
+    run('sync', '-f', place)
     const record = { ...branch.record, createdAt: now().toISOString() }
-    return { record, base, changeset: await new LayerDiffer(store).diff(record) }
+    prepared = { record, base, changeset: await new LayerDiffer(store).diff(record) }
   }
-  const waiting: Awaited<ReturnType<typeof prepare>>[] = []
-  for (let round = 0; round < ROUNDS + WARM_UP; round++) waiting.push(await prepare())
+  // One branch at a time: the disk need not hold all of them.
+  const remove = ({ record, base }: Prepared): void => {
+    for (const path of [base, store.directory(record.id)]) rmSync(path, { recursive: true })
+    for (const name of readdirSync(join(store.root, 'journal')))
+      rmSync(join(store.root, 'journal', name), { recursive: true })
+    prepared = undefined
+  }
   return {
     name: `commit one file of ${GIB} GiB, ${name}`,
     baseline: 'cp --reflink=auto and sync -f',
     rounds: ROUNDS,
     warmUp: WARM_UP,
+    before: {
+      'puzzled: commit': async () => {
+        if (prepared !== undefined) remove(prepared)
+        await prepare()
+      },
+    },
     candidates: {
       'puzzled: commit': async () => {
-        const next = waiting.shift()
-        if (next === undefined) throw new Error('there is no branch left to commit')
-        await committer.commit(next.record, next.changeset, NO_HOOKS)
-        rmSync(next.base, { recursive: true })
+        if (prepared === undefined) throw new Error('there is no branch to commit')
+        await committer.commit(prepared.record, prepared.changeset, NO_HOOKS)
       },
       'cp --reflink=auto and sync -f': () => copy(large, place, '--reflink=auto'),
       'cp --reflink=never and sync -f': () => copy(large, place, '--reflink=never'),
