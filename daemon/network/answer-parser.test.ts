@@ -105,6 +105,16 @@ describe('an answer with', () => {
   })
 })
 
+it('a length where there is no body is not passed on, and nothing follows on the connection', () => {
+  for (const header of ['content-length: 5', 'transfer-encoding: chunked']) {
+    const { seen, parser } = read([`HTTP/1.1 204 No Content\r\n${header}\r\nx-a: 1\r\n\r\n`])
+    expect(seen).toMatchObject({ status: 204, body: '', trailers: [] })
+    expect(seen.headers?.some(([name]) => name === 'content-length')).toBe(false)
+    expect([parser.done, parser.reusable]).toEqual([true, false])
+  }
+  expect(read(['HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n']).parser.reusable).toBe(true)
+})
+
 describe('refused is', () => {
   it.each([
     ['no HTTP', 'SSH-2.0-OpenSSH\r\n'],
@@ -120,6 +130,7 @@ describe('refused is', () => {
     ['a blank before the colon', `${OK}content-length : 1\r\n\r\nx`],
     ['a header without a colon', `${OK}content-length\r\n\r\n`],
     ['a bare line feed', `${OK}x: a\ncontent-length: 0\r\n\r\n`],
+    ['nothing but bare line feeds, at once', 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok'],
     ['a bare carriage return', `${OK}x: a\rset-cookie: b\r\ncontent-length: 0\r\n\r\n`],
     ['a NUL', `${OK}x: a\x00\r\ncontent-length: 0\r\n\r\n`],
     ['a form feed at an end', `${OK}x: a\x0c\r\ncontent-length: 0\r\n\r\n`],

@@ -114,6 +114,8 @@ export class AnswerParser {
       throw new BadAnswer('ANSWER_HEADERS', `The headers of the answer are larger than ${headerBytes} bytes`)
     if (end < 0) {
       if (!'HTTP/1.'.startsWith(bytes.toString('latin1', 0, 7))) throw bad('it is no HTTP/1')
+      // Said at once, instead of waiting for an end that would not come.
+      if (hasBareLineFeed(bytes)) throw bad('a line ends without a return')
       return undefined
     }
     const [line = '', ...fields] = bytes.toString('latin1', 0, end).split('\r\n')
@@ -152,7 +154,10 @@ export class AnswerParser {
     const empty = this.#expected.head || status === 204 || status === 304 || nothing
     this.#step = empty ? 'done' : encodings > 0 ? 'chunk-line' : length === undefined ? 'rest' : 'length'
     if (this.#step === 'rest') this.#keepAlive = false
-    this.#sink.head(status, headers)
+    // What cannot come may come all the same, and would be the beginning of the next answer.
+    const false204 = status === 204 && (encodings > 0 || this.#left > 0)
+    if (false204) this.#keepAlive = false
+    this.#sink.head(status, false204 ? headers.filter(([name]) => name !== 'content-length') : headers)
     if (empty) this.#sink.end([])
   }
 
@@ -198,6 +203,13 @@ export class AnswerParser {
     this.#step = 'done'
     this.#sink.end(trailers)
   }
+}
+
+/** Where the end of the headers has not come. */
+export function hasBareLineFeed(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1))
+    if (bytes[at - 1] !== 13) return true
+  return false
 }
 
 const bad = (what: string): BadAnswer =>

@@ -2,14 +2,19 @@ import { connect } from 'node:http2'
 import { createServer, connect as dial } from 'node:net'
 import type { Readable } from 'node:stream'
 import { expect, it } from 'vitest'
+import { NetworkDenied } from './denial.ts'
 import { Http2Agents } from './http2-agent.ts'
 import { LIMITS } from './limits.ts'
 
 /** What an agent is told, of an answer with these headers. */
-async function answered(headers: readonly (readonly [string, string])[]): Promise<unknown> {
+async function answered(headers: readonly (readonly [string, string])[], status = 200): Promise<unknown> {
   const agents = new Http2Agents(LIMITS, {
     serve: (_from, to) => {
-      to.head(200, headers)
+      try {
+        to.head(status, headers)
+      } catch (error) {
+        to.head(error instanceof NetworkDenied ? error.status : 500, [])
+      }
       to.end()
     },
     denied: () => undefined,
@@ -38,6 +43,11 @@ it('passes on every value of a header', async () => {
     ['set-cookie', 'c=3'],
   ])
   expect(told).toMatchObject({ ':status': 200, 'x-one': 'a, b', 'set-cookie': ['a=1', 'b=2', 'c=3'] })
+})
+
+it('a status that HTTP/2 does not have is refused before anything was said', async () => {
+  expect(await answered([], 599)).toMatchObject({ ':status': 599 })
+  for (const status of [600, 999]) expect(await answered([], status)).toMatchObject({ ':status': 502 })
 })
 
 it('copies nothing for each time that a header is said', async () => {

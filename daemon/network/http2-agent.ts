@@ -176,6 +176,13 @@ class Http2Answer implements AgentResponse {
   }
 
   head(status: number, headers: Headers): void {
+    // Some sites have statuses of their own; Node would end the stream without a word.
+    if (status > 599)
+      throw new NetworkDenied(
+        502,
+        'upstream-failed',
+        `The other end answered with status ${status}, which only HTTP/1.1 can pass on`,
+      )
     const head: Record<string, string[] | string | number> = Object.create(null) as Record<string, string>
     head[':status'] = status
     for (const [name, value] of headers) {

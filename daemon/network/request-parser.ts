@@ -1,5 +1,5 @@
 // pure
-import { isHeader } from './answer-parser.ts'
+import { hasBareLineFeed, isHeader } from './answer-parser.ts'
 import { NetworkDenied } from './denial.ts'
 import { badFraming } from './headers.ts'
 import type { Headers } from './request-nature.ts'
@@ -215,12 +215,6 @@ const bad = (what: string): NetworkDenied =>
   new NetworkDenied(400, 'bad-framing', `The request is not strict HTTP/1.1: ${what}`)
 
 const isUpperCase = (byte: number | undefined): boolean => byte !== undefined && byte >= 65 && byte <= 90
-
-function hasBareLineFeed(bytes: Buffer): boolean {
-  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1))
-    if (bytes[at - 1] !== 13) return true
-  return false
-}
 
 /** A folded line begins with a blank, so its name is none: refused like every other line that is no header. */
 function fieldsOf(text: string, from: number, most: number): Headers {

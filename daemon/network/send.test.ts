@@ -93,6 +93,21 @@ it('an answer without end is what its status says, and the replay goes on', asyn
   expect(await send({ responseMs: 1_000 })).toMatchObject({ kind: 'answered', response: { status: 200 } })
 })
 
+it('a request of which nothing could leave is not unknown', async () => {
+  let asked = 0
+  answer = (response) => {
+    asked++
+    response.end()
+  }
+  // No header can hold it, so nothing is written.
+  expect(await send({}, [['x-name', 'snow ☃']])).toMatchObject({
+    kind: 'not-sent',
+    reason: expect.stringContaining('"x-name"'),
+  })
+  expect(asked).toBe(0)
+  expect(await send({}, [['x-name', 'snow']])).toMatchObject({ kind: 'answered' })
+})
+
 it('an answer that breaks off leaves it unknown', async () => {
   answer = (response) => {
     response.writeHead(200, { 'content-length': '100' })

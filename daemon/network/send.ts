@@ -65,7 +65,16 @@ export class Sender implements ReplayPorts {
     return queue.answerBytes < limits.keptResponsesBytes ? limits.keptResponseBytes : 1_024
   }
 
+  /** What fails in here fails before a connection is in hand; from then on the reader of the answer hears of it. */
   async send(queued: QueuedRequest): Promise<SendOutcome> {
+    try {
+      return await this.#send(queued)
+    } catch (error) {
+      return { kind: 'not-sent', reason: error instanceof Error ? error.message : String(error) }
+    }
+  }
+
+  async #send(queued: QueuedRequest): Promise<SendOutcome> {
     const { credentials, limits, resolver, ca, queue } = this.#parts
     const { request } = queued
     const { host, allowed } = this.#judged(queued)
@@ -96,7 +105,7 @@ export class Sender implements ReplayPorts {
             },
             reader,
           )
-          .catch(failed)
+          .catch((error: Error) => (reader.left ? reader.failed(error) : failed(error)))
       })
     } finally {
       upstream.close()
@@ -139,6 +148,11 @@ class AnswerReader implements AnswerHandler {
     this.#secrets = secrets
     this.#redactor = secrets.length === 0 ? undefined : new Redactor(secrets)
     this.#done = done
+  }
+
+  /** A byte of the request may be on its way. */
+  get left(): boolean {
+    return this.#leaving
   }
 
   begun(exchange: Exchange): void {

@@ -156,7 +156,7 @@ export const NETWORK: readonly ThreatRow[] = [
   row(
     'S40',
     'credentials',
-    [`${REQUESTS} › S40 credentials`],
+    [`${REQUESTS} › S40 credentials`, 'test/escape/S40-pieces.test.ts › S40 an echo in pieces'],
     'the secret reaches its host; a capture on the host sees the placeholder in clear',
     'placeholders, searched answers',
   ),
