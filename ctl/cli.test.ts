@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 
@@ -49,6 +50,21 @@ describe('a wrong command line', () => {
     ])
     // What stands behind -- is somebody else's.
     expect(call('diff', '--nope', '--', '--json').out).toBe('')
+  })
+})
+
+describe('output for which there is no space', () => {
+  it.each([[[]], [['--json']]])('%j is a sentence and a status, not a stack', (options) => {
+    const full = openSync('/dev/full', 'w')
+    const done = spawnSync(process.execPath, [program, 'profile', 'list', ...options], {
+      encoding: 'utf8',
+      stdio: ['ignore', full, 'pipe'],
+    })
+    closeSync(full)
+    expect([done.status, done.stderr]).toEqual([
+      73,
+      'puzzlectl: Cannot write the output: no space is left where it goes\n',
+    ])
   })
 })
 

@@ -107,8 +107,13 @@ function startThere(verb: Verb, options: OptionValues): OptionValues {
 }
 
 async function report(context: VerbContext, error: unknown): Promise<void> {
-  if (context.json) await context.print(jsonText(errorJson(error)))
-  else await context.printError(errorText(error, context.paintErrors), 4)
+  // Where there is no space for the document either, a person is told.
+  const print = (): Promise<boolean> =>
+    context.print(jsonText(errorJson(error))).then(
+      () => true,
+      () => false,
+    )
+  if (!(context.json && (await print()))) await context.printError(errorText(error, context.paintErrors), 4)
 }
 
 /** An engine that never came up was reported already; one that cannot close is reported here. */

@@ -1,3 +1,4 @@
+import { PuzzledError } from '../daemon/lib/errors.ts'
 import { colours, type Paint, plain } from './render/paint.ts'
 
 /** Colours only for a person: a terminal, and `NO_COLOR` (any value) not set. */
@@ -11,11 +12,14 @@ export function paintFor(stream: NodeJS.WriteStream): Paint {
 const isClosedReader = (error: NodeJS.ErrnoException): boolean =>
   error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED'
 
+const isFull = ({ code }: NodeJS.ErrnoException): boolean => code === 'ENOSPC' || code === 'EDQUOT'
+
 /** Without a listener, Node ends the process with a stack trace when the reader of its output goes away. */
 export function outliveReaders(...streams: readonly NodeJS.WritableStream[]): void {
   for (const stream of streams)
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (!isClosedReader(error)) throw error
+      // Whoever wrote is told of a full disk, and says so in a sentence.
+      if (!isClosedReader(error) && !isFull(error)) throw error
     })
 }
 
@@ -24,6 +28,8 @@ export function write(stream: NodeJS.WritableStream, text: string | Uint8Array):
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => {
       if (error === null || error === undefined || isClosedReader(error)) resolve()
+      else if (isFull(error))
+        reject(new PuzzledError('no-space', 'Cannot write the output: no space is left where it goes'))
       else reject(error)
     })
   })
