@@ -1,4 +1,3 @@
-import { PassThrough, type Readable } from 'node:stream'
 import type { AgentRequest, AgentResponse } from './agent-request.ts'
 import { fillIn, isCompressed, Redactor, redactText, type Secret, searchable } from './credentials.ts'
 import { NetworkDenied } from './denial.ts'
@@ -40,7 +39,7 @@ export function forward(
   gate.budget.addBytes(matched, host.text, 'out', sizeOf(out, method))
   if (from.whole !== undefined && judged === undefined)
     gate.budget.addBytes(matched, host.text, 'out', from.whole.length)
-  const body = judged ?? from.whole ?? bodyOf(from) ?? null
+  const body = judged ?? from.whole ?? from.body ?? null
   return new Promise<void>((done, failed) => {
     const asked = { head: method === 'HEAD', decision, host: host.text, secrets: out.secrets }
     const handler = new AnswerRelay(gate, asked, to, done, failed)
@@ -57,19 +56,6 @@ export function forward(
     from.body?.unpipe()
     from.discard()
   })
-}
-
-/** HTTP/2 is told about room in its window with every start and stop: a buffer between makes them few. */
-function bodyOf({ http2, body }: AgentRequest): Readable | undefined {
-  if (body === undefined || !http2) return body
-  const through = new PassThrough()
-  // Whoever reads it hears of the error; before anybody reads, it must not end the process.
-  through.on('error', () => undefined)
-  body.once('error', (error) => through.destroy(error))
-  body.once('close', () => {
-    if (!body.readableEnded) through.destroy(new Error('The agent went away'))
-  })
-  return body.pipe(through)
 }
 
 function sizeOf(out: Outgoing, method: string): number {

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { AgentResponse } from './agent-request.ts'
 import { isHeader } from './answer-parser.ts'
+import { httpDate } from './http-date.ts'
 import type { Headers } from './request-nature.ts'
 
 /** What the connection has to know of the answer in it. */
@@ -155,14 +156,4 @@ export class Http1Answer implements AgentResponse {
   destroy(): void {
     this.#socket.destroy()
   }
-}
-
-let dated = { second: 0, text: '' }
-
-/** Made once a second. */
-function httpDate(): string {
-  const now = Date.now()
-  const second = Math.floor(now / 1000)
-  if (second !== dated.second) dated = { second, text: new Date(now).toUTCString() }
-  return dated.text
 }

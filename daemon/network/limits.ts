@@ -46,9 +46,6 @@ export const LIMITS = {
   sessionWindowBytes: 1_048_576,
   /** Streams in one HTTP/2 connection. */
   streams: 128,
-  /** Streams of one connection that the agent takes back before they are answered: at once, and in each second. */
-  resets: 500,
-  resetsPerSecond: 20,
 } as const
 
 export type NetworkLimits = { readonly [Name in keyof typeof LIMITS]: number }

@@ -48,6 +48,7 @@ export class BranchProxy {
       () => {
         const now = performance.now()
         for (const connection of [...this.#http1]) connection.tick(now)
+        this.#http2.tick(now)
       },
       Math.min(5_000, limits.headersMs / 3),
     ).unref()

@@ -40,35 +40,37 @@ print(asked)
 `
 
 const NODE = (script: string): string[] => [process.execPath, '-e', script]
+/** Connections that are opened again when they are ended, each told what to send; no client of anybody's stands between. */
 const H2 = `
-const http2 = require('http2'), tls = require('tls')
-const open = () => {
-  const s = http2.connect('https://live.example.com', { createConnection: () => tls.connect({ host: '198.18.0.9', port: 443,
-    servername: 'live.example.com', rejectUnauthorized: false, ALPNProtocols: ['h2'] }) })
-  s.on('error', () => {}); s.on('goaway', (code) => { s.away = code }); return s }
+const tls = require('tls'); const end = Date.now() + 4000; let ended = 0, sent = 0
+const frame = (type, flags, stream, payload) => { const h = Buffer.alloc(9); h.writeUIntBE(payload.length, 0, 3); h[3] = type; h[4] = flags
+  h.writeUInt32BE(stream, 5); return Buffer.concat([h, payload]) }
+const go = () => { if (Date.now() > end) return
+  const s = tls.connect({ host: '198.18.0.9', port: 443, servername: 'live.example.com', rejectUnauthorized: false, ALPNProtocols: ['h2'] }, () => {
+    s.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n'), frame(4, 0, 0, Buffer.alloc(0))]))
+    const next = flood()
+    const more = () => { if (s.destroyed || s.writableEnded || Date.now() > end) return s.destroy(); sent++; s.write(next(), () => setImmediate(more)) }
+    more() })
+  s.on('error', () => {}); s.on('end', () => s.destroy()); s.resume(); s.once('close', () => { ended++; go() }) }
+const run = () => { go(); setTimeout(() => { console.log(JSON.stringify({ ended, sent })); process.exit() }, 4500) }
 `
 const FLOODS: Readonly<Record<string, string[]>> = {
   'HTTP/2 streams that are opened and reset': NODE(`${H2}
-const end = Date.now() + 4000; let streams = 0, sessions = 0
-const session = () => { if (Date.now() > end) return
-  const s = open(); sessions++
-  s.once('close', session)
-  s.once('connect', function more() { for (let n = 0; n < 100 && !s.destroyed && !s.closed; n++) { streams++
-    const r = s.request({ ':path': '/' + n }); r.on('error', () => {}); r.close(8) }
-    if (s.destroyed || s.closed || Date.now() > end) s.destroy(); else setImmediate(more) }) }
-session(); setTimeout(() => { console.log(JSON.stringify({ streams, sessions })); process.exit() }, 4500)`),
-  'headers without end over HTTP/2': NODE(`
-const tls = require('tls'); const end = Date.now() + 4000; let ended = 0
-const go = () => { if (Date.now() > end) return
-  const s = tls.connect({ host: '198.18.0.9', port: 443, servername: 'live.example.com', rejectUnauthorized: false, ALPNProtocols: ['h2'] }, () => {
-    s.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n'), Buffer.from('000000040000000000', 'hex')]))
-    const block = Buffer.alloc(16384, 0x82)
-    const frame = (type, n) => { const h = Buffer.alloc(9); h.writeUIntBE(n, 0, 3); h[3] = type; h[8] = 1; return h }
-    s.write(Buffer.concat([frame(1, block.length), block]))
-    const more = () => { if (s.destroyed || Date.now() > end) return s.destroy(); s.write(Buffer.concat([frame(9, block.length), block]), () => setImmediate(more)) }
-    more() })
-  s.on('error', () => {}); s.resume(); s.once('close', () => { ended++; go() }) }
-go(); setTimeout(() => { console.log(JSON.stringify({ ended })); process.exit() }, 4500)`),
+const name = Buffer.from('live.example.com')
+const head = Buffer.concat([Buffer.from([0x82, 0x87, 0x84, 0x01, name.length]), name])
+const cancel = Buffer.from([0, 0, 0, 8])
+const flood = () => { let id = -1; return () => { const all = []
+  for (let n = 0; n < 100; n++) { id += 2; all.push(frame(1, 5, id, head), frame(3, 0, id, cancel)) }
+  return Buffer.concat(all) } }
+run()`),
+  'headers without end over HTTP/2': NODE(`${H2}
+const block = Buffer.alloc(16384, 0x82)
+const flood = () => { let first = true; return () => { const f = frame(first ? 1 : 9, 0, 1, block); first = false; return f } }
+run()`),
+  'pings over HTTP/2': NODE(`${H2}
+const pings = Buffer.concat(Array.from({ length: 1000 }, () => frame(6, 0, 0, Buffer.alloc(8))))
+const flood = () => () => pings
+run()`),
   'handshakes in thousands of records': [
     'python3',
     '-c',
@@ -125,12 +127,9 @@ print(n)
 // - handshakes, without a limit of records: a turn of 236 ms instead of 12 to 32;
 // - bodies, with `judgedBodyBytes` of a gigabyte: they were read to their end and forwarded, 222 frames left, a turn of 248 ms;
 // - names and paths, without a limit of rows and events: 30,740 rows instead of 501;
-// - headers over HTTP/2, without limits of their size, their number and the memory of a session: as harmless as with them,
-//   because nghttp2 bears eight frames of them and Node has no option for that;
-// - streams, without limits of streams, requests, sessions and their memory: 1,900 streams, a turn of 199 ms, because nghttp2
-//   bears a thousand resets.
-// So these two cannot fail here; `daemon/network/http2-floods.test.ts` has each of our ceilings for them with its control, and
-// fails with a Node that has no ceiling of frames.
+// - headers over HTTP/2, without an end of a block: 577 MB of memory instead of less than 250;
+// - streams and pings, without a ceiling of what asks for nothing: one connection instead of tens, and turns of 68 and 28 ms: the
+//   agent is not fast enough to hold anybody up here. That the ceilings end it is in network/http2/faults.test.ts, red without.
 
 /** What one turn of the event loop may take of the processor: where nothing is bounded, one body or handshake takes seconds. */
 const MOST_MILLIS = 400

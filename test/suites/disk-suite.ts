@@ -104,7 +104,9 @@ export function describeDisk(name: string, make: () => { disk: Disk; path: strin
     it.each([0o644, 0o6751, 0o000])('copies a file with its metadata, mode %o', (mode) => {
       put(a, 'content')
       const { uid = 0, gid = 0 } = disk.stat(root, a) ?? {}
-      for (const xattrs of [[], [{ name: 'user.test', value: Buffer.from([0, 255]) }]]) {
+      const attribute = { name: 'user.test', value: Buffer.from([0, 255]) }
+      // Nobody but root may add one to a file that its owner cannot write.
+      for (const xattrs of process.geteuid?.() === 0 || mode !== 0 ? [[], [attribute]] : [[]]) {
         const name = nameOf(`copy-${xattrs.length}`)
         const { ino } = disk.copyFile(root, a, root, name, { mode, uid, gid, mtimeNs: 5n, xattrs })
         expect(disk.stat(root, name)).toMatchObject({ ino, mode, mtimeNs: 5n, size: 7 })
