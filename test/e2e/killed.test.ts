@@ -64,11 +64,12 @@ describe.skipIf(root)('puzzlectl, killed', () => {
     timeout: 4 * timeout,
   }, async () => {
     let began = 0
-    for (let round = 0; round < KILLS; round++) {
+    let longest = 1500
+    for (let round = 0; round < KILLS || began === 0; round++) {
       const script = 'trap "" HUP TERM; setsid sleep 300 & sleep 300'
       const command = begin(place.project, place.state, DEVELOPER, ['run', '--', 'sh', '-c', script])
       // From the first instruction of the program to an agent that runs, and every round another moment.
-      await setTimeout(Math.random() * 1500)
+      await setTimeout(Math.random() * longest)
       command.kill()
       const rows = JSON.parse((await place.puzzlectl('ls', '--json')).out) as { id: string; state: string }[]
       await command.ended
@@ -79,9 +80,10 @@ describe.skipIf(root)('puzzlectl, killed', () => {
         expect(['ready', 'stopped', 'discarded'], state).toContain(state)
         expect(left.includes(id), `Something of ${id} is left`).toBe(false)
       }
+      // The control: not every kill may come before there is anything to leave behind. A busy machine takes its time.
       if (rows.length > began) began = rows.length
+      else if (began === 0) longest *= 1.5
     }
-    // The control: not every kill came before there was anything to leave behind.
     expect(began).toBeGreaterThan(0)
   })
 
