@@ -22,10 +22,12 @@ export const run: VerbRun = async (context, [id = ''], options) => {
   const engine = await context.reader()
   const branch = (await engine.show(id)).id
   const show = shower(context, flagOption(options, 'raw'))
+  // Before anything is shown: who has seen something may have seen enough.
+  const stop = flagOption(options, 'follow') ? endOfFollowing() : undefined
   const { cursor, lost } = await showKept(engine, branch, lines, show)
   if (lost > 0 && lines === null)
     await context.printError(`${context.paintErrors.dim(`(${bytesText(lost)} before this are not kept)`)}\n`)
-  if (flagOption(options, 'follow')) await follow(engine, branch, cursor, show)
+  if (stop !== undefined) await follow(engine, branch, cursor, show, stop)
   await show.end()
   return 0
 }
@@ -58,18 +60,28 @@ async function showKept(
   return { cursor, lost }
 }
 
-async function follow(engine: EngineReader, branch: string, from: number, show: Show): Promise<void> {
+function endOfFollowing(): AbortSignal {
   const stop = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
   // A reader that closed the pipe has seen enough.
   process.stdout.on('error', () => stop.abort())
-  for (let cursor = from; !stop.signal.aborted; ) {
+  return stop.signal
+}
+
+async function follow(
+  engine: EngineReader,
+  branch: string,
+  from: number,
+  show: Show,
+  stop: AbortSignal,
+): Promise<void> {
+  for (let cursor = from; !stop.aborted; ) {
     const part = await engine.output(branch, cursor, ASKED_BYTES)
     for (const entry of part.entries) await show(entry)
     cursor = part.next
     if (part.ended) return
     if (part.entries.length === 0)
-      await sleep(LOOK_AGAIN_MILLIS, undefined, { signal: stop.signal }).catch(() => undefined)
+      await sleep(LOOK_AGAIN_MILLIS, undefined, { signal: stop }).catch(() => undefined)
   }
 }
 
