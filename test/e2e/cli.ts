@@ -54,7 +54,7 @@ export function begin(
   uid: number,
   args: string[],
   failpoints = '',
-): { kill(): void; ended: Promise<Ended> } {
+): { kill(): Promise<void>; ended: Promise<Ended> } {
   // Options go behind the verb, and behind the second word of verbs that have one.
   const words = args[0] === 'queue' || args[0] === 'net' ? 2 : 1
   const [verb, rest] = [args.slice(0, words), args.slice(words)]
@@ -84,5 +84,11 @@ export function begin(
     // Not "close": what a killed command leaves running may hold its output.
     child.on(failpoints === '' ? 'close' : 'exit', (status) => resolve({ status, out, err }))
   })
-  return { kill: () => child.kill('SIGKILL'), ended }
+  const exited = new Promise<void>((resolve) => void child.once('exit', () => resolve()))
+  // Until it is gone its branch is rightly said to run.
+  const kill = (): Promise<void> => {
+    child.kill('SIGKILL')
+    return exited
+  }
+  return { kill, ended }
 }

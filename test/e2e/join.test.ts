@@ -226,7 +226,7 @@ describe('without a daemon', () => {
       expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([75, 75, 75])
       expect(JSON.parse((await here.puzzlectl('show', id, '--json')).out)).toMatchObject({ state: 'running' })
     } finally {
-      busy.kill()
+      await busy.kill()
       await busy.ended
       // Whoever opens the store next ends what is left of it.
       await here.puzzlectl('ls')

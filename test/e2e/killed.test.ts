@@ -49,7 +49,7 @@ describe.skipIf(root)('puzzlectl, killed', () => {
     const upper = join(place.state, 'branches', id, 'layers', '001', '0', 'upper')
     while (!existsSync(join(upper, 'ready'))) await setTimeout(50)
     expect(processesOf(id).length).toBeGreaterThan(1)
-    command.kill()
+    await command.kill()
     expect(await stateOf(id)).toBe('stopped')
     expect(processesOf(id)).toEqual([])
     await command.ended
@@ -70,7 +70,7 @@ describe.skipIf(root)('puzzlectl, killed', () => {
       const command = begin(place.project, place.state, DEVELOPER, ['run', '--', 'sh', '-c', script])
       // From the first instruction of the program to an agent that runs, and every round another moment.
       await setTimeout(Math.random() * longest)
-      command.kill()
+      await command.kill()
       const rows = JSON.parse((await place.puzzlectl('ls', '--json')).out) as { id: string; state: string }[]
       await command.ended
       // Read once for all of them: a thousand rounds leave hundreds of branches.
