@@ -14,6 +14,7 @@ export interface Http2Owner {
 export class Http2Agents {
   readonly #limits: Http2Limits
   readonly #owner: Http2Owner
+  readonly #all = { streams: 0 }
   readonly #sessions = new Set<Http2Session>()
 
   constructor(limits: NetworkLimits & Partial<Http2Limits>, owner: Http2Owner) {
@@ -33,6 +34,7 @@ export class Http2Agents {
     }
     this.#sessions.add(
       new Http2Session(socket, this.#limits, {
+        all: this.#all,
         serve: (from, to) => owner.serve(from, to),
         refuse: (denied, to) => {
           owner.denied('malformed request', denied)

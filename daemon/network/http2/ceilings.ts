@@ -5,6 +5,8 @@ export const HTTP2 = {
   /** Frames that ask for nothing and streams that end before their answer: so many at once, and each second. */
   chatter: 2_000,
   chatterPerSecond: 200,
+  /** Streams in all connections of a branch together: each can hold its headers and the beginning of its answer. */
+  streamsInAll: 2_048,
   /** Pieces of one header block. */
   continuations: 32,
   /** Of what was written and is not read; bodies wait elsewhere. */

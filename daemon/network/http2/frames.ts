@@ -62,18 +62,20 @@ export class FrameReader {
   #payload: Buffer | undefined
   #filled = 0
 
-  push(chunk: Buffer, take: (frame: Frame) => void): void {
+  /** Until there is no whole frame any more, or `take` has enough. What is left is to be pushed again. */
+  push(chunk: Buffer, take: (frame: Frame) => boolean): Buffer {
     let at = 0
-    while (at < chunk.length) {
+    let more = true
+    while (more && at < chunk.length) {
       if (this.#payload === undefined) {
         const missing = HEAD_BYTES - this.#headLength
         this.#headLength += chunk.copy(this.#head, this.#headLength, at, at + missing)
         at += missing
-        if (this.#headLength < HEAD_BYTES) return
+        if (this.#headLength < HEAD_BYTES) break
         const length = this.#head.readUIntBE(0, 3)
         if (length > MOST_PAYLOAD) throw new Http2Fault(CODE.FRAME_SIZE_ERROR, 'A frame is too long')
         if (chunk.length - at >= length) {
-          this.#taken(chunk.subarray(at, at + length), take)
+          more = this.#taken(chunk.subarray(at, at + length), take)
           at += length
           continue
         }
@@ -83,16 +85,17 @@ export class FrameReader {
       const copied = chunk.copy(this.#payload, this.#filled, at)
       this.#filled += copied
       at += copied
-      if (this.#filled === this.#payload.length) this.#taken(this.#payload, take)
+      if (this.#filled === this.#payload.length) more = this.#taken(this.#payload, take)
     }
+    return chunk.subarray(at)
   }
 
-  #taken(payload: Buffer, take: (frame: Frame) => void): void {
+  #taken(payload: Buffer, take: (frame: Frame) => boolean): boolean {
     this.#headLength = 0
     this.#payload = undefined
     const head = this.#head
     const [type = 0, flags = 0] = [head[3], head[4]]
-    take({ type, flags, stream: head.readUInt32BE(5) & 0x7fffffff, payload })
+    return take({ type, flags, stream: head.readUInt32BE(5) & 0x7fffffff, payload })
   }
 }
 

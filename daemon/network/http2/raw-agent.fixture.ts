@@ -70,7 +70,7 @@ export class RawAgent {
   #listen(): void {
     const reader = new FrameReader()
     this.socket.on('data', (bytes) =>
-      reader.push(bytes, (one) => void this.frames.push({ ...one, payload: Buffer.from(one.payload) })),
+      reader.push(bytes, (one) => this.frames.push({ ...one, payload: Buffer.from(one.payload) }) > 0),
     )
     this.socket.on('error', () => undefined)
     this.socket.on('close', () => {

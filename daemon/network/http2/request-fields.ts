@@ -21,8 +21,8 @@ const OF_CONNECTIONS: ReadonlySet<string> = new Set([
 const UPPER = /[A-Z]/
 const BLANK_AROUND = /^[ \t]|[ \t]$/
 
-/** The request that these fields are; a text says why they are none. */
-export function requestOf(fields: readonly Field[]): RequestFields | string {
+/** The request that these fields are; a text says why they are none. `bodyless`: nothing follows them. */
+export function requestOf(fields: readonly Field[], bodyless: boolean): RequestFields | string {
   const pseudo = new Map<string, string>()
   let [plain, length, expects] = [false, undefined as number | undefined, false]
   for (const [name, value] of fields) {
@@ -40,6 +40,7 @@ export function requestOf(fields: readonly Field[]): RequestFields | string {
       length = Number(value)
     } else if (name === 'expect') expects = value.toLowerCase() === '100-continue'
   }
+  if (bodyless && (length ?? 0) > 0) return 'the length of a body that does not follow'
   const [method, path] = [pseudo.get(':method'), pseudo.get(':path')]
   if (method === 'CONNECT') return { method, path: path ?? '', length, expectsContinue: expects }
   if (method === undefined || path === undefined || path === '' || !pseudo.has(':scheme'))

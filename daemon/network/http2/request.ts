@@ -122,8 +122,10 @@ export class Http2Request implements AgentRequest {
 
   /** Nothing more of it comes, or is wanted. */
   break(error: Error): void {
-    if (this.#complete) this.discard()
-    else this.#body?.destroy(error)
+    const complete = this.#complete
+    // Also where nobody was handed a body yet: what came of it takes room of the whole connection.
+    this.#drop()
+    this.#body?.destroy(complete ? undefined : error)
   }
 
   #drop(): void {

@@ -25,6 +25,20 @@ export class Sender {
     this.#said = said
   }
 
+  /** What everything else is said under. */
+  introduce(): void {
+    const { streams, streamWindowBytes, headerBytes, sessionWindowBytes } = this.#limits
+    // MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_HEADER_LIST_SIZE.
+    const settings = [[3, streams] as const, [4, streamWindowBytes] as const, [6, headerBytes] as const]
+    const payload = Buffer.alloc(6 * settings.length)
+    for (const [at, [name, value]] of settings.entries()) {
+      payload.writeUInt16BE(name, 6 * at)
+      payload.writeUInt32BE(value, 6 * at + 2)
+    }
+    this.frame(TYPE.SETTINGS, 0, 0, payload)
+    this.allow(0, sessionWindowBytes - FIRST_WINDOW)
+  }
+
   get full(): boolean {
     return this.#socket.writableLength >= this.#limits.fullBytes
   }
@@ -84,11 +98,18 @@ export class Sender {
   growAll(streams: readonly Stream[], bytes: number): void {
     for (const stream of streams)
       if (!stream.out.grow(bytes)) throw new Http2Fault(CODE.FLOW_CONTROL_ERROR, 'A window is too large')
-    for (const stream of streams) this.send(stream)
+    for (const stream of streams) if (stream.answer.queued > 0) this.#ready.add(stream)
+    this.pump()
   }
 
   send(stream: Stream): void {
-    if (!stream.answer.pending || stream.said) return
+    const { answer } = stream
+    if (!answer.pending || stream.said) return
+    if (answer.queued === 0) {
+      // The end of a body needs no room.
+      this.#piece(stream, 0)
+      return
+    }
     this.#ready.add(stream)
     this.pump()
   }
@@ -100,16 +121,16 @@ export class Sender {
   /** Writes as much as there is room for; a stream that has more to say goes to the end of the line. */
   pump(): void {
     for (const stream of this.#ready) {
-      if (this.full) break
-      const { answer, out } = stream
-      const most = Math.max(0, Math.min(this.#window.left, out.left, MOST_PAYLOAD))
-      if (answer.queued > 0 && most === 0) {
-        if (out.left <= 0) this.#ready.delete(stream)
-        continue
-      }
+      // Bodies only: without room nobody has a turn, and looking at all of them each time would be dear.
+      if (this.full || this.#window.left <= 0) break
       this.#ready.delete(stream)
+      const { answer, out } = stream
+      const most = Math.min(this.#window.left, out.left, MOST_PAYLOAD)
+      if (most <= 0) continue
       this.#piece(stream, most)
-      if (answer.pending) this.#ready.add(stream)
+      if (answer.queued > 0) this.#ready.add(stream)
+      // Trailers, which need no room.
+      else if (answer.pending) this.#piece(stream, 0)
     }
   }
 

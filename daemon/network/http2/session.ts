@@ -15,9 +15,12 @@ import { Http2Request } from './request.ts'
 import { areTrailers, type RequestFields, requestOf } from './request-fields.ts'
 import { Sender } from './sender.ts'
 import { EndedStreams, type Stream } from './stream.ts'
+import { TURN_MS, TURN_REQUESTS, Turns } from './turns.ts'
 import { FIRST_WINDOW, InWindow, initialWindowIn, OutWindow } from './windows.ts'
 
 export interface SessionOwner {
+  /** Open in all connections of the branch together. */
+  readonly all: { streams: number }
   serve(from: AgentRequest, to: AgentResponse): void
   /** What was asked cannot be judged; it wants an answer all the same. */
   refuse(denied: NetworkDenied, to: AgentResponse): void
@@ -32,6 +35,7 @@ export interface SessionOwner {
  */
 export class Http2Session {
   readonly #socket: Duplex
+  readonly #turns: Turns
   readonly #limits: Http2Limits
   readonly #owner: SessionOwner
   readonly #sender: Sender
@@ -63,36 +67,28 @@ export class Http2Session {
     this.#ended = new EndedStreams(limits.remembered)
     this.#in = new InWindow(limits.sessionWindowBytes)
     this.#chatter = new Bucket(limits.chatter, limits.chatterPerSecond, this.#active)
-    socket.on('data', this.#data).on('drain', this.#drained)
+    this.#turns = new Turns(socket, this.#data)
+    socket.on('drain', this.#drained)
     socket.on('end', this.#closed).on('error', this.#closed).on('close', this.#closed)
-    this.#introduce()
+    this.#sender.introduce()
     socket.resume()
   }
 
-  #introduce(): void {
-    const { streams, streamWindowBytes, headerBytes, sessionWindowBytes } = this.#limits
-    // MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_HEADER_LIST_SIZE.
-    const settings = [[3, streams] as const, [4, streamWindowBytes] as const, [6, headerBytes] as const]
-    const payload = Buffer.alloc(6 * settings.length)
-    for (const [at, [name, value]] of settings.entries()) {
-      payload.writeUInt16BE(name, 6 * at)
-      payload.writeUInt32BE(value, 6 * at + 2)
-    }
-    this.#sender.frame(TYPE.SETTINGS, 0, 0, payload)
-    this.#sender.allow(0, sessionWindowBytes - FIRST_WINDOW)
-  }
-
-  readonly #data = (chunk: Buffer): void => {
+  readonly #data = (chunk: Buffer): Buffer => {
     this.#active = performance.now()
+    const until = this.#active + TURN_MS
     try {
-      this.#reader.push(this.#preface.behind(chunk), (frame) => {
-        if (!this.#over) this.#take(frame)
+      const rest = this.#reader.push(this.#preface.behind(chunk), (frame) => {
+        this.#take(frame)
+        return !this.#over && this.#fresh.length < TURN_REQUESTS && performance.now() < until
       })
       this.#serve()
       for (const stream of this.#streams.values()) stream.request.flush()
       if (this.#sender.unread) throw new Http2Fault(CODE.ENHANCE_YOUR_CALM, 'What was answered is not read')
+      return rest
     } catch (error) {
       this.#fail(error)
+      return NOTHING
     }
   }
 
@@ -164,12 +160,13 @@ export class Http2Session {
 
   #open(id: number, fields: Field[] | undefined, last: boolean): void {
     this.#last = id
-    if (this.#streams.size >= this.#limits.streams) {
+    const { streams, streamsInAll } = this.#limits
+    if (this.#streams.size >= streams || this.#owner.all.streams >= streamsInAll) {
       this.#chat()
       this.#end(id, CODE.REFUSED_STREAM)
       return
     }
-    const asked = fields === undefined ? undefined : requestOf(fields)
+    const asked = fields === undefined ? undefined : requestOf(fields, last)
     if (typeof asked === 'string') {
       this.#owner.denied(new NetworkDenied(400, 'bad-request', `The request is malformed: ${asked}`))
       this.#chat()
@@ -178,6 +175,7 @@ export class Http2Session {
     }
     const stream = this.#make(id, asked ?? NO_REQUEST, fields ?? [], last)
     this.#streams.set(id, stream)
+    this.#owner.all.streams++
     const denied = refusalOf(asked)
     if (denied === undefined) this.#fresh.push(stream)
     else {
@@ -246,6 +244,8 @@ export class Http2Session {
     this.#active = performance.now()
     stream.said = true
     if (stream.heard) this.#forget(stream)
+    // Whoever answered has read what it wanted, and what nobody reads would take room from all the others.
+    else stream.request.discard()
   }
 
   #reset(stream: Stream, code: Code): void {
@@ -263,7 +263,8 @@ export class Http2Session {
   }
 
   #forget(stream: Stream): void {
-    this.#streams.delete(stream.id)
+    if (!this.#streams.delete(stream.id)) return
+    this.#owner.all.streams--
     this.#sender.forget(stream)
     stream.request.break(new Error('The agent went away'))
     stream.answer.leave()
@@ -346,8 +347,12 @@ export class Http2Session {
     else if (quiet > requestMs) this.close()
     else
       for (const stream of [...this.#streams.values()])
-        if (!stream.heard && now > stream.until)
-          stream.request.break(new NetworkDenied(408, 'too-slow', 'The request came too slowly'))
+        if (!stream.heard && now > stream.until) this.#tooSlow(stream)
+  }
+
+  #tooSlow(stream: Stream): void {
+    if (stream.said) this.#reset(stream, CODE.NO_ERROR)
+    else stream.request.break(new NetworkDenied(408, 'too-slow', 'The request came too slowly'))
   }
 
   #fail(error: unknown): void {
@@ -365,8 +370,6 @@ export class Http2Session {
     payload.writeUInt32BE(code, 4)
     this.#sender.frame(TYPE.GOAWAY, 0, 0, payload)
     this.#abandon()
-    // What still comes is let go unread.
-    this.#socket.off('data', this.#data)
     this.#socket.end()
     // An agent that reads nothing would hold the connection open.
     const cut = setTimeout(() => this.#socket.destroy(), LEAVING_MS)
@@ -384,6 +387,7 @@ export class Http2Session {
   #abandon(): void {
     if (this.#over) return
     this.#over = true
+    this.#turns.end()
     this.#socket.off('drain', this.#drained)
     for (const stream of [...this.#streams.values()]) this.#forget(stream)
     this.#fresh = []
