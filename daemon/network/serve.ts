@@ -28,7 +28,8 @@ export async function serve(gate: Gate, from: AgentRequest, to: AgentResponse): 
       error instanceof NetworkDenied
         ? error
         : new NetworkDenied(502, 'internal', 'The gate failed', { cause: error })
-    gate.denied(subject, denied)
+    // The agent took it back, and with it what was asked of the other end: that one has not failed.
+    if (!to.gone || denied.rule !== 'upstream-failed') gate.denied(subject, denied)
     refuse(denied, from, to)
   } finally {
     gate.served(kind, (performance.now() - started) / 1000)

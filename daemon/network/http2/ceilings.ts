@@ -13,8 +13,8 @@ export const HTTP2 = {
   unreadBytes: 1_048_576,
   /** From here on no body is written before the agent reads. */
   fullBytes: 65_536,
-  /** Of a body that goes on behind its answer. */
-  drainedBytes: 1_048_576,
+  /** Of a body that goes on behind its answer. Some clients read none before they have sent all of it, and see no reset. */
+  drainedBytes: 67_108_864,
   /** Streams that this end has ended and the agent may not know of yet. */
   remembered: 1_024,
 } as const

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { type Frame, FrameReader, frame, numberFrame, TYPE } from './frames.ts'
 import { GET, literal, NOTHING, POST, PREFACE, RawAgent } from './raw-agent.fixture.ts'
 
-const { DATA, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE } = TYPE
+const { DATA, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE } = TYPE
 let agent: RawAgent | undefined
 afterEach(() => agent?.close())
 
@@ -35,10 +35,13 @@ describe('the room of a connection', () => {
     })
     agent = open.greet(frame(HEADERS, 4, 1, POST))
     await until(() => open.body(1).ended)
-    for (let n = 0; n < 16; n++) open.send(data(1, Buffer.alloc(16_384)))
-    await until(() => room(open, 1) >= 131_072)
-    open.send(data(1, Buffer.alloc(1), 1))
-    expect(open.goaway).toBeUndefined()
+    for (let n = 0; n < 12; n++) {
+      for (let at = 0; at < 16; at++) open.send(data(1, Buffer.alloc(16_384)))
+      await until(() => room(open, 1) >= (n + 1) * 262_144)
+    }
+    open.send(data(1, Buffer.alloc(1), 1), frame(PING, 0, 0, Buffer.alloc(8)))
+    await until(() => open.of(PING).length === 1)
+    expect([open.reset(1), open.goaway]).toEqual([undefined, undefined])
   })
 })
 
