@@ -3,6 +3,7 @@ import type { AgentRequest, AgentResponse } from './agent-request.ts'
 import { NetworkDenied, problemBody, problemHeaders } from './denial.ts'
 import { HTTP2, type Http2Limits } from './http2/ceilings.ts'
 import { Http2Session } from './http2/session.ts'
+import { TurnClock } from './http2/turns.ts'
 import type { NetworkLimits } from './limits.ts'
 
 export interface Http2Owner {
@@ -15,6 +16,7 @@ export class Http2Agents {
   readonly #limits: Http2Limits
   readonly #owner: Http2Owner
   readonly #all = { streams: 0 }
+  readonly #turn = new TurnClock()
   readonly #sessions = new Set<Http2Session>()
 
   constructor(limits: NetworkLimits & Partial<Http2Limits>, owner: Http2Owner) {
@@ -35,6 +37,7 @@ export class Http2Agents {
     this.#sessions.add(
       new Http2Session(socket, this.#limits, {
         all: this.#all,
+        turn: this.#turn,
         serve: (from, to) => owner.serve(from, to),
         refuse: (denied, to) => {
           owner.denied('malformed request', denied)

@@ -1,7 +1,9 @@
 import { connect as dial } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Frame, FrameReader, frame, numberFrame, TYPE } from './frames.ts'
 import { GET, literal, NOTHING, POST, PREFACE, RawAgent } from './raw-agent.fixture.ts'
+import { TurnClock } from './turns.ts'
 
 const { DATA, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE } = TYPE
 let agent: RawAgent | undefined
@@ -93,4 +95,13 @@ it('opens no more streams in all connections together than a branch may', async 
   } finally {
     other.destroy()
   }
+})
+
+it('has a turn of the loop together with the other connections of its branch', async () => {
+  const clock = new TurnClock()
+  const until = clock.until()
+  await Promise.resolve()
+  expect(clock.until()).toBe(until)
+  await turn()
+  expect(clock.until()).toBeGreaterThan(until)
 })

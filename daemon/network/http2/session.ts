@@ -15,12 +15,13 @@ import { Http2Request } from './request.ts'
 import { areTrailers, type RequestFields, requestOf } from './request-fields.ts'
 import { Sender } from './sender.ts'
 import { EndedStreams, type Stream } from './stream.ts'
-import { TURN_MS, TURN_REQUESTS, Turns } from './turns.ts'
+import { TURN_REQUESTS, type TurnClock, Turns } from './turns.ts'
 import { FIRST_WINDOW, InWindow, initialWindowIn, OutWindow } from './windows.ts'
 
 export interface SessionOwner {
   /** Open in all connections of the branch together. */
   readonly all: { streams: number }
+  readonly turn: TurnClock
   serve(from: AgentRequest, to: AgentResponse): void
   /** What was asked cannot be judged; it wants an answer all the same. */
   refuse(denied: NetworkDenied, to: AgentResponse): void
@@ -76,7 +77,7 @@ export class Http2Session {
 
   readonly #data = (chunk: Buffer): Buffer => {
     this.#active = performance.now()
-    const until = this.#active + TURN_MS
+    const until = this.#owner.turn.until()
     try {
       const rest = this.#reader.push(this.#preface.behind(chunk), (frame) => {
         this.#take(frame)

@@ -1,8 +1,26 @@
 import type { Duplex } from 'node:stream'
 
-/** The loop is shared by all branches: a turn of one connection is no longer, and begins no more requests. */
-export const TURN_MS = 4
+/** The loop is shared by all branches: a turn of one of them is no longer, and that of a connection begins no more requests. */
+const TURN_MS = 4
 export const TURN_REQUESTS = 32
+
+/** The time that all connections of a branch have together in one turn of the loop. Whoever comes too late reads one frame. */
+export class TurnClock {
+  #begun = false
+  #until = 0
+
+  /** When what begins now has to end, on the clock of `performance.now()`. */
+  until(): number {
+    if (!this.#begun) {
+      this.#begun = true
+      this.#until = performance.now() + TURN_MS
+      setImmediate(() => {
+        this.#begun = false
+      })
+    }
+    return this.#until
+  }
+}
 
 /**
  * Hands over what arrives on a socket, and what was left of it by its reader in the next turn of the loop: the agents of
