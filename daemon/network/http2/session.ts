@@ -44,7 +44,7 @@ export class Http2Session {
   readonly #reader = new FrameReader()
   readonly #blocks: HeaderBlocks
   readonly #streams = new Map<number, Stream>()
-  /** Streams of this turn, which are served behind it, when what came with their heads is known. */
+  /** Served when everything of the piece that they came in is read: then it is known what came with their heads. */
   #fresh: Stream[] = []
   /** Ended by this end: what the agent sent before it knew is not held against it. */
   readonly #ended: EndedStreams
@@ -83,7 +83,7 @@ export class Http2Session {
         this.#take(frame)
         return !this.#over && this.#fresh.length < TURN_REQUESTS && performance.now() < until
       })
-      this.#serve()
+      if (rest.length === 0 || this.#fresh.length >= TURN_REQUESTS) this.#serve()
       for (const stream of this.#streams.values()) stream.request.flush()
       if (this.#sender.unread) throw new Http2Fault(CODE.ENHANCE_YOUR_CALM, 'What was answered is not read')
       return rest
