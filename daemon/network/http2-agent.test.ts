@@ -16,7 +16,8 @@ async function answered(headers: readonly (readonly [string, string])[], status 
   const server = createServer((socket) => agents.take(socket))
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const { port } = server.address() as { port: number }
-  const session = connect(`http://127.0.0.1:${port}`, { maxHeaderListPairs: 2_000 })
+  // More than any test says: Node's own client ends the process after headers that are more than it takes.
+  const session = connect(`http://127.0.0.1:${port}`, { maxHeaderListPairs: 4_000 })
   session.on('error', () => undefined)
   try {
     const stream = session.request({ ':path': '/' })
