@@ -48,13 +48,10 @@ export const EXPLICIT: Arrival = {
   sni: undefined,
 }
 
-const ARRIVAL = Symbol('arrival')
-type Marked = Duplex & { [ARRIVAL]?: Arrival }
+const arrivals = new WeakMap<Duplex, Arrival>()
 
-/** A property and not a WeakMap: HTTP/2 hands out a proxy of the socket, which is another key. */
 export function markArrival(socket: Duplex, arrival: Arrival): void {
-  const marked: Marked = socket
-  marked[ARRIVAL] = arrival
+  arrivals.set(socket, arrival)
 }
 
-export const arrivalOf = (socket: Duplex): Arrival => (socket as Marked)[ARRIVAL] ?? EXPLICIT
+export const arrivalOf = (socket: Duplex): Arrival => arrivals.get(socket) ?? EXPLICIT

@@ -143,15 +143,6 @@ function namedByConnection(headers: Headers): ReadonlySet<string> {
   return found ?? NONE
 }
 
-/** Node gives raw headers as a flat list. */
-export function pairs(raw: readonly string[]): Headers {
-  const found: (readonly [string, string])[] = []
-  for (let at = 0; at + 1 < raw.length; at += 2) found.push([raw[at] ?? '', raw[at + 1] ?? ''])
-  return found
-}
-
-export const flat = (headers: Headers): string[] => headers.flat()
-
 export type FramingRefusal =
   | 'no-host'
   | 'two-hosts'

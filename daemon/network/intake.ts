@@ -110,8 +110,6 @@ async function endTls(
     })
   })
   if (secure.destroyed) return
-  // tls.Server would do this; without it HTTP/2 waits for a handshake that is over.
-  Object.assign(secure, { secureConnecting: false })
   secure.on('error', () => secure.destroy())
   markArrival(secure, arrival)
   if (secure.alpnProtocol === 'h2') parsers.http2(secure)

@@ -1,36 +1,23 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { AgentResponse } from '../agent-request.ts'
 import { frame, numberFrame, TYPE } from './frames.ts'
-import { GET, literal, NOTHING, POST, PREFACE, RawAgent } from './raw-agent.fixture.ts'
+import {
+  data,
+  GET,
+  get,
+  literal,
+  NOTHING,
+  PREFACE,
+  post,
+  RawAgent,
+  say,
+  setting,
+  until,
+} from './raw-agent.fixture.ts'
 
 const { DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, WINDOW_UPDATE, CONTINUATION } =
   TYPE
 let agent: RawAgent | undefined
 afterEach(() => agent?.close())
-
-const until = (is: () => boolean): Promise<void> =>
-  expect.poll(is, { timeout: 10_000, interval: 5 }).toBe(true)
-/** Flags: 1 the end of the stream, 4 the end of the headers. */
-const get = (stream: number, flags = 5): Buffer => frame(HEADERS, flags, stream, GET)
-const post = (stream: number, ...more: Buffer[]): Buffer =>
-  frame(HEADERS, 4, stream, Buffer.concat([POST, ...more]))
-const data = (stream: number, bytes: Buffer | string, end = false): Buffer =>
-  frame(DATA, end ? 1 : 0, stream, Buffer.from(bytes))
-const setting = (name: number, value: number): Buffer => {
-  const bytes = Buffer.alloc(6)
-  bytes.writeUInt16BE(name)
-  bytes.writeUInt32BE(value, 2)
-  return bytes
-}
-const say = (
-  to: AgentResponse,
-  body: string | Buffer,
-  headers: readonly (readonly [string, string])[] = [],
-): void => {
-  to.head(200, headers)
-  to.write(Buffer.from(body))
-  to.end()
-}
 
 describe('a connection ends, with its code, when it', () => {
   it.each([

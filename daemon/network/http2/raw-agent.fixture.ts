@@ -1,4 +1,5 @@
 import { createServer, connect as dial, type Socket } from 'node:net'
+import { expect } from 'vitest'
 import type { AgentRequest, AgentResponse } from '../agent-request.ts'
 import type { NetworkDenied } from '../denial.ts'
 import { Http2Agents } from '../http2-agent.ts'
@@ -114,4 +115,29 @@ export class RawAgent {
     this.socket.destroy()
     this.#close()
   }
+}
+
+/** Sooner or later. */
+export const until = (is: () => boolean): Promise<void> =>
+  expect.poll(is, { timeout: 10_000, interval: 5 }).toBe(true)
+/** Flags: 1 the end of the stream, 4 the end of the headers. */
+export const get = (stream: number, flags = 5): Buffer => frame(TYPE.HEADERS, flags, stream, GET)
+export const post = (stream: number, ...more: Buffer[]): Buffer =>
+  frame(TYPE.HEADERS, 4, stream, Buffer.concat([POST, ...more]))
+export const data = (stream: number, bytes: Buffer | string, end = false): Buffer =>
+  frame(TYPE.DATA, end ? 1 : 0, stream, Buffer.from(bytes))
+export const setting = (name: number, value: number): Buffer => {
+  const bytes = Buffer.alloc(6)
+  bytes.writeUInt16BE(name)
+  bytes.writeUInt32BE(value, 2)
+  return bytes
+}
+export const say = (
+  to: AgentResponse,
+  body: string | Buffer,
+  headers: readonly (readonly [string, string])[] = [],
+): void => {
+  to.head(200, headers)
+  to.write(Buffer.from(body))
+  to.end()
 }

@@ -70,6 +70,14 @@ export class Sender {
     this.write(numberFrame(TYPE.RST_STREAM, stream, code))
   }
 
+  /** The last word: what was opened until now, and why nothing more is heard. */
+  leave(last: number, code: Code): void {
+    const payload = Buffer.alloc(8)
+    payload.writeUInt32BE(last, 0)
+    payload.writeUInt32BE(code, 4)
+    this.frame(TYPE.GOAWAY, 0, 0, payload)
+  }
+
   /** More may come: of this stream, or of all of them with 0. */
   allow(stream: number, bytes: number): void {
     if (bytes > 0) this.write(numberFrame(TYPE.WINDOW_UPDATE, stream, bytes))

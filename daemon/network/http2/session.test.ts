@@ -1,35 +1,23 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import type { AgentRequest, AgentResponse } from '../agent-request.ts'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { AgentRequest } from '../agent-request.ts'
 import { frame, numberFrame, TYPE } from './frames.ts'
-import { GET, literal, NOTHING, POST, PREFACE, RawAgent } from './raw-agent.fixture.ts'
+import {
+  data,
+  GET,
+  get,
+  literal,
+  NOTHING,
+  PREFACE,
+  post,
+  RawAgent,
+  say,
+  setting,
+  until,
+} from './raw-agent.fixture.ts'
 
 const { DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION } = TYPE
 let agent: RawAgent | undefined
 afterEach(() => agent?.close())
-
-const until = (is: () => boolean): Promise<void> =>
-  expect.poll(is, { timeout: 10_000, interval: 5 }).toBe(true)
-/** Flags: 1 the end of the stream, 4 the end of the headers. */
-const get = (stream: number, flags = 5): Buffer => frame(HEADERS, flags, stream, GET)
-const post = (stream: number, ...more: Buffer[]): Buffer =>
-  frame(HEADERS, 4, stream, Buffer.concat([POST, ...more]))
-const data = (stream: number, bytes: Buffer | string, end = false): Buffer =>
-  frame(DATA, end ? 1 : 0, stream, Buffer.from(bytes))
-const setting = (name: number, value: number): Buffer => {
-  const bytes = Buffer.alloc(6)
-  bytes.writeUInt16BE(name)
-  bytes.writeUInt32BE(value, 2)
-  return bytes
-}
-const say = (
-  to: AgentResponse,
-  body: string | Buffer,
-  headers: readonly (readonly [string, string])[] = [],
-): void => {
-  to.head(200, headers)
-  to.write(Buffer.from(body))
-  to.end()
-}
 
 describe('a request', () => {
   it('is handed over as it was asked, with the body that came with it', async () => {
@@ -288,6 +276,21 @@ describe('a connection that nobody needs', () => {
     expect(busy.goaway).toBeUndefined()
     busy.agents.tick(performance.now() + 70_000)
     await until(() => busy.goaway === 0 && busy.closed)
+  })
+
+  it('goes on while it is told something now and then', async () => {
+    const open = await RawAgent.open((_from, to) => to.head(200, []))
+    agent = open.greet(get(1))
+    await until(() => open.served.length === 1)
+    const clock = vi.spyOn(performance, 'now')
+    onTestFinished(() => clock.mockRestore())
+    const now = performance.now()
+    clock.mockReturnValue(now + 3_599_000)
+    open.served[0]?.to.write(Buffer.from('event'))
+    clock.mockRestore()
+    open.agents.tick(now + 3_602_000)
+    await until(() => open.body(1).bytes.length === 5)
+    expect([open.served[0]?.to.gone, open.closed]).toEqual([false, false])
   })
 
   it('ends when its agent says goodbye, behind the answers that are under way', async () => {

@@ -45,7 +45,7 @@ export class Http2Session {
   readonly #blocks: HeaderBlocks
   readonly #streams = new Map<number, Stream>()
   /** Served when everything of the piece that they came in is read: then it is known what came with their heads. */
-  #fresh: Stream[] = []
+  readonly #fresh: Stream[] = []
   /** Ended by this end: what the agent sent before it knew is not held against it. */
   readonly #ended: EndedStreams
   readonly #in: InWindow
@@ -70,7 +70,7 @@ export class Http2Session {
     this.#chatter = new Bucket(limits.chatter, limits.chatterPerSecond, this.#active)
     this.#turns = new Turns(socket, this.#data)
     socket.on('drain', this.#drained)
-    socket.on('end', this.#closed).on('error', this.#closed).on('close', this.#closed)
+    socket.on('end', this.close).on('error', this.close).on('close', this.close)
     this.#sender.introduce()
     socket.resume()
   }
@@ -201,7 +201,7 @@ export class Http2Session {
           headers: (head, end) => {
             if (this.#streams.get(id) === stream) sender.headers(stream, head, end)
           },
-          waiting: () => sender.send(stream),
+          waiting: () => this.#send(stream),
           cut: () => this.#reset(stream, CODE.INTERNAL_ERROR),
         },
         asked,
@@ -216,10 +216,14 @@ export class Http2Session {
     return stream
   }
 
+  /** Events that come once in a while are no silence, though the agent says nothing. */
+  #send(stream: Stream): void {
+    this.#active = performance.now()
+    this.#sender.send(stream)
+  }
+
   #serve(): void {
-    const fresh = this.#fresh
-    this.#fresh = []
-    for (const stream of fresh) {
+    for (const stream of this.#fresh.splice(0)) {
       if (this.#streams.get(stream.id) !== stream) continue
       stream.request.settle()
       this.#owner.serve(stream.request, stream.answer)
@@ -366,10 +370,7 @@ export class Http2Session {
   /** Says why, and goes. */
   #leave(code: Code): void {
     if (this.#over) return
-    const payload = Buffer.alloc(8)
-    payload.writeUInt32BE(this.#last, 0)
-    payload.writeUInt32BE(code, 4)
-    this.#sender.frame(TYPE.GOAWAY, 0, 0, payload)
+    this.#sender.leave(this.#last, code)
     this.#abandon()
     this.#socket.end()
     // An agent that reads nothing would hold the connection open.
@@ -378,9 +379,7 @@ export class Http2Session {
     this.#socket.resume()
   }
 
-  readonly #closed = (): void => this.close()
-
-  close(): void {
+  readonly close = (): void => {
     this.#abandon()
     this.#socket.destroy()
   }
@@ -391,7 +390,7 @@ export class Http2Session {
     this.#turns.end()
     this.#socket.off('drain', this.#drained)
     for (const stream of [...this.#streams.values()]) this.#forget(stream)
-    this.#fresh = []
+    this.#fresh.length = 0
     this.#owner.closed(this)
   }
 }
