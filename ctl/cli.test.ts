@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 
 const program = fileURLToPath(new URL('../dist/puzzlectl.js', import.meta.url))
 const call = (...args: string[]) => {
@@ -76,5 +78,40 @@ describe('help', () => {
     expect(call('help', 'queue', 'ls').out).toBe(call('queue', 'ls', '--help').out)
     expect(call('help').out).toBe(call('--help').out)
     expect(call('--version').out).toMatch(/^puzzlectl \d+\.\d+\.\d+\n$/)
+  })
+})
+
+/** Node cannot hand on bytes that are not UTF-8; a shell can. */
+const shell = (script: string, cwd: string) => {
+  const args = ['-c', script, process.execPath, program]
+  const { status, stdout, stderr } = spawnSync('sh', args, { encoding: 'utf8', cwd })
+  return { status, out: stdout, err: stderr }
+}
+
+describe('bytes that are not UTF-8', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bytes-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  it('are never passed on as another name', () => {
+    const lost = shell('"$0" "$1" explain -- printf "$(printf "a\\377b")"', folder)
+    expect([lost.status, lost.err]).toEqual([
+      2,
+      expect.stringMatching(/^puzzlectl: The argument "a\ufffdb" is not UTF-8\n {2}hint: Let a shell/),
+    ])
+  })
+
+  it('and the sign that stands for them is a letter as any other', () => {
+    const { status, out } = shell('"$0" "$1" explain --json -- printf "a\ufffdb"', folder)
+    expect([status, out.includes('a\ufffdb')]).toEqual([0, true])
+  })
+
+  it('in the name of the directory are a reason of its own', () => {
+    const script = 'd="$(printf "a\\377b")"; mkdir "$d"; cd "$d"; "$0" "$1" explain -- true'
+    expect(shell(script, folder)).toMatchObject({
+      status: 2,
+      err: expect.stringMatching(
+        /^puzzlectl: The name of the working directory "[^"]*a\ufffdb" is not UTF-8\n/,
+      ),
+    })
   })
 })

@@ -5,6 +5,7 @@ import { type Given, newProgram, sentenceOf, verbsFor } from './command-line.ts'
 import { connectEngine, connectReader } from './engine.ts'
 import { askedEnvironment } from './environment-option.ts'
 import { jsonText } from './json.ts'
+import { refuseLostBytes } from './lost-bytes.ts'
 import { commandWords } from './remote-words.ts'
 import { errorJson, errorStatus, errorText } from './render/error.ts'
 import { foldText } from './render/width.ts'
@@ -18,7 +19,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   outliveReaders(process.stdout, process.stderr)
   let status = 0
   const program = newProgram(verbsFor(argv), async (verb, given) => {
-    status = await runVerb(verb, given)
+    status = await runVerb(verb, given, argv)
   })
   try {
     await program.parseAsync([...argv], { from: 'user' })
@@ -38,7 +39,11 @@ const wantsJson = (argv: readonly string[]): boolean =>
 
 const usageError = (message: string): PuzzledError => new PuzzledError('usage', sentenceOf(message).trim())
 
-async function runVerb(verb: Verb, { words, args, options }: Given): Promise<number> {
+async function runVerb(
+  verb: Verb,
+  { words, args, options }: Given,
+  argv: readonly string[],
+): Promise<number> {
   const json = options.json === true
   const stateDir = typeof options.stateDir === 'string' ? options.stateDir : null
   let engine: Promise<Engine> | undefined
@@ -60,6 +65,7 @@ async function runVerb(verb: Verb, { words, args, options }: Given): Promise<num
     printError: (text, hang) => show(process.stderr, text, hang),
   }
   try {
+    refuseLostBytes(argv)
     const host = textOption(options, 'host')
     if (host !== null) return await runThere(context, host, verb, { words, args, options })
     const { run } = await verb.load()

@@ -46,7 +46,7 @@ function canonical(path: string): string {
     return realpathSync(path)
   } catch (cause) {
     const why = errnoOf(cause) === 'ENOENT' ? 'does not exist' : `cannot be resolved (${errnoOf(cause)})`
-    throw new PuzzledError('base-invalid', `Base "${path}" ${why}`, { cause, data: { path } })
+    throw new PuzzledError('base-invalid', `Base "${path}" ${why}`, { data: { path } })
   }
 }
 
@@ -122,7 +122,7 @@ function openBase(path: string, flags: number = O.PATH): number {
     return openRoot(path, flags)
   } catch (cause) {
     const why = errnoOf(cause) === 'ENOTDIR' ? 'is not a directory' : `cannot be opened (${errnoOf(cause)})`
-    throw new PuzzledError('base-invalid', `Base "${path}" ${why}`, { cause, data: { path } })
+    throw new PuzzledError('base-invalid', `Base "${path}" ${why}`, { data: { path } })
   }
 }
 

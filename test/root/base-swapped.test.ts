@@ -125,3 +125,37 @@ describe.each(['ext4', 'xfs'] as const)('a base on %s', (kind) => {
     expect(sh('cat d/g', slot.base)).toBe('new\n')
   })
 })
+
+/** A base is a path on a filesystem: what stands there now is what a commit compares with, whoever put it there. */
+describe('another directory in the place of a base', () => {
+  const it = needs(root)
+  const ground = new CommitGround()
+
+  async function exchanged(script: string) {
+    sh('mkdir d; echo old > d/f; echo k > k', ground.base)
+    const branch = await ground.fork()
+    ground.work(branch, (view) => sh(script, view))
+    const changeset = await ground.diff(branch)
+    // With owners, modes and times as they were: only the inodes are others.
+    sh('mv base away && cp -a away base', ground.place)
+    return { branch, changeset, before: describeTree(ground.place) }
+  }
+
+  it.each([
+    ['a file that was written', 'echo new > d/f'],
+    ['a file that was removed', 'rm k'],
+    ['a directory that was removed', 'rm -r d'],
+    ['a file that got another mode', 'chmod 600 k'],
+  ])('makes %s a conflict', async (_what, script) => {
+    const { branch, changeset, before } = await exchanged(script)
+    await expect(ground.commit(branch, changeset)).rejects.toMatchObject({ code: 'conflict' })
+    expect(describeTree(ground.place)).toEqual(before)
+  })
+
+  it('gets what was added, and nothing else', async () => {
+    const { branch } = await exchanged('mkdir n; echo new > n/f')
+    await ground.commit(branch, await ground.diff(branch))
+    expect(sh('cat n/f d/f', ground.base)).toBe('new\nold\n')
+    expect(sh('ls away', ground.place)).toBe('d\nk\n')
+  })
+})
