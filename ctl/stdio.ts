@@ -117,21 +117,3 @@ function connectKeyboard(
     },
   }
 }
-
-/** Signals to `puzzlectl` are meant for the agent; the branch then ends in the ordinary way. */
-export async function forwardSignals<Result>(
-  deliver: (name: string) => Promise<unknown>,
-  work: () => Promise<Result>,
-  report: (error: unknown) => void,
-): Promise<Result> {
-  const names = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
-  const handler = (signal: NodeJS.Signals): void => {
-    deliver(signal.slice(3)).catch(report)
-  }
-  for (const name of names) process.on(name, handler)
-  try {
-    return await work()
-  } finally {
-    for (const name of names) process.off(name, handler)
-  }
-}

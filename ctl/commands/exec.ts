@@ -1,5 +1,5 @@
 import type { AgentExit, BranchRecord } from '../../daemon/contract/branch.ts'
-import type { CommandRequest, Engine } from '../../daemon/contract/engine.ts'
+import type { CommandRequest, CommandSession, Engine } from '../../daemon/contract/engine.ts'
 import { type Captured, capture } from '../capture.ts'
 import { parseDuration } from '../duration-option.ts'
 import { askedEnvironment, ownEnvironment } from '../environment-option.ts'
@@ -7,7 +7,8 @@ import { jsonText } from '../json.ts'
 import { BANNER_HANG, bannerText } from '../render/banner.ts'
 import { errorText } from '../render/error.ts'
 import { agentStatus } from '../render/exit-status.ts'
-import { forwardSignals, relay, sessionStdio } from '../stdio.ts'
+import { ForwardedSignals } from '../signals.ts'
+import { relay, sessionStdio } from '../stdio.ts'
 import { listOption, type OptionValues, textOption, type VerbContext, type VerbRun } from '../verb.ts'
 
 /** Of each output in a structured result; what is more is counted. */
@@ -41,19 +42,31 @@ export async function execForPerson(
   request: Omit<CommandRequest, 'stdio'>,
 ): Promise<number> {
   const stdio = sessionStdio()
-  const session = await engine.exec(record.id, { ...request, stdio })
-  const exit = await forwardSignals(
-    (name) => session.signal(name),
-    async () => {
-      await relay(session, { terminal: stdio.kind === 'pty' })
-      return session.exited
-    },
-    (error) => void context.printError(errorText(error, context.paintErrors)),
-  )
+  const start = (): Promise<CommandSession> => engine.exec(record.id, { ...request, stdio })
+  const report = (error: unknown): void => void context.printError(errorText(error, context.paintErrors))
+  const exit = await withSignals(start, report, async (session) => {
+    await relay(session, { terminal: stdio.kind === 'pty' })
+    return session.exited
+  })
   if (exit.cause === 'timeout' || exit.cause === 'oom' || exit.cause === 'budget')
     await context.printError(`${context.paintErrors.bold('puzzled:')} ${CAUSES[exit.cause]}\n`)
   await judgeAgain(context, engine, record)
   return agentStatus(exit)
+}
+
+async function withSignals<Result>(
+  start: () => Promise<CommandSession>,
+  failed: (error: unknown) => void,
+  work: (session: CommandSession) => Promise<Result>,
+): Promise<Result> {
+  const signals = new ForwardedSignals({ failed, tooLate: () => undefined })
+  try {
+    const session = await start()
+    signals.passTo((name) => session.signal(name))
+    return await work(session)
+  } finally {
+    signals.close()
+  }
 }
 
 const CAUSES = {
@@ -75,17 +88,19 @@ async function execForProgram(
   record: BranchRecord,
   request: Omit<CommandRequest, 'stdio'>,
 ): Promise<number> {
-  const session = await engine.exec(record.id, { ...request, stdio: { kind: 'pipes' } })
-  session.input?.end()
-  const [exit, stdout, stderr] = await forwardSignals(
-    (name) => session.signal(name),
-    () =>
-      Promise.all([
+  const start = (): Promise<CommandSession> =>
+    engine.exec(record.id, { ...request, stdio: { kind: 'pipes' } })
+  const [exit, stdout, stderr] = await withSignals(
+    start,
+    () => undefined,
+    (session) => {
+      session.input?.end()
+      return Promise.all([
         session.exited,
         capture(session.output, CAPTURED_BYTES),
         capture(session.errors, CAPTURED_BYTES),
-      ]),
-    () => undefined,
+      ])
+    },
   )
   if (record.state !== 'running') await engine.review(record.id)
   await context.print(jsonText(effectOf(record.id, request.command, exit, { stdout, stderr })))

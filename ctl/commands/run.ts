@@ -9,7 +9,8 @@ import { BANNER_HANG, bannerText } from '../render/banner.ts'
 import { errorText } from '../render/error.ts'
 import { runStatus } from '../render/exit-status.ts'
 import { runRequest } from '../request.ts'
-import { forwardSignals, relay, sessionStdio, unattendedTerminal } from '../stdio.ts'
+import { ForwardedSignals } from '../signals.ts'
+import { relay, sessionStdio, unattendedTerminal } from '../stdio.ts'
 import {
   flagOption,
   listOption,
@@ -20,19 +21,26 @@ import {
 } from '../verb.ts'
 import { fromHere, workingDirectory } from '../working-directory.ts'
 
+const TOO_LATE = 'puzzled: the agent has ended, and its branch is judged; the same again ends puzzlectl\n'
+
 export const run: VerbRun = async (context, command, options) => {
   const request = requestOf(command, options)
   if (flagOption(options, 'detach')) return runDetached(context, request)
   const engine = await context.engine()
-  const session = await engine.run(request)
-  const outcome: Outcome = await forwardSignals(
-    (name) => engine.signal(session.id, name),
-    async () => {
-      await relay(session, { terminal: request.stdio.kind === 'pty' })
-      return withProgress('judging', engine.finish(session.id))
-    },
-    (error) => void context.printError(errorText(error, context.paintErrors)),
-  )
+  const signals = new ForwardedSignals({
+    failed: (error) => void context.printError(errorText(error, context.paintErrors)),
+    tooLate: () => void context.printError(TOO_LATE),
+  })
+  let outcome: Outcome
+  try {
+    const session = await engine.run(request)
+    signals.passTo((name) => engine.signal(session.id, name))
+    await relay(session, { terminal: request.stdio.kind === 'pty' })
+    signals.over()
+    outcome = await withProgress('judging', engine.finish(session.id))
+  } finally {
+    signals.close()
+  }
   if (context.json) await context.print(jsonText(outcome))
   else await context.printError(bannerText(outcome, context.paintErrors), BANNER_HANG)
   return runStatus(outcome, request.afterwards)

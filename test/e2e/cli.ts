@@ -54,7 +54,7 @@ export function begin(
   uid: number,
   args: string[],
   failpoints = '',
-): { kill(): Promise<void>; ended: Promise<Ended> } {
+): { kill(): Promise<void>; signal(name: NodeJS.Signals): void; ended: Promise<Ended> } {
   // Options go behind the verb, and behind the second word of verbs that have one.
   const words = args[0] === 'queue' || args[0] === 'net' ? 2 : 1
   const [verb, rest] = [args.slice(0, words), args.slice(words)]
@@ -90,5 +90,5 @@ export function begin(
     child.kill('SIGKILL')
     return exited
   }
-  return { kill, ended }
+  return { kill, signal: (name) => void child.kill(name), ended }
 }

@@ -87,7 +87,8 @@ const FILES: readonly (readonly [string, string])[] = [
   ['/etc/puzzled/actions.yaml', 'The action policy: tiers, rate limits, windows.'],
 ]
 
-const SIGNALS = `\`run\`, \`exec\` and \`shell\` hand INT, TERM, HUP and QUIT on to what they have started, and end as it ends. \`attach\` lets go of the
+const SIGNALS = `\`run\`, \`exec\` and \`shell\` hand INT, TERM, HUP and QUIT on to what they have started, and end as it ends; one that
+comes before is kept for it, one that comes while the branch is judged is only said, and the second one then ends \`puzzlectl\`. \`attach\` lets go of the
 agent at any of them, \`events --follow\` and \`logs --follow ID\` end at INT and TERM; that is status 0. Every other verb ends by the signal, which a shell shows as
 128+*n*; what the daemon was asked for goes on there. Without a daemon, a commit that was interrupted is brought to its end, or
 taken back, by the next command that opens the store.`
