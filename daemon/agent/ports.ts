@@ -198,7 +198,8 @@ export interface RunningAgent {
   signal(name: string): Promise<{ terminated: number; survivors: number }>
   /** Ends everything; `cause` is what the exit will say. */
   kill(cause: AgentExit['cause']): Promise<{ terminated: number; survivors: number }>
-  freeze(): Promise<void>
+  /** Whether all of it stands still; the rest waits inside the kernel, and stands still when it wakes. */
+  freeze(): Promise<boolean>
   thaw(): Promise<void>
   /** What the branch uses now; a kind that nobody can read is left out. */
   readings(): Partial<Record<BudgetKind, number>>

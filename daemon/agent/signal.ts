@@ -28,8 +28,8 @@ export async function signalBranch(
 
 export async function freezeBranch(ports: Ports, running: RunningAgents, id: string): Promise<BranchRecord> {
   const agent = await agentOf(ports, running, id)
-  await agent.freeze()
-  return ports.store.move(id, 'frozen', 'frozen as asked')
+  const all = await agent.freeze()
+  return ports.store.move(id, 'frozen', all ? 'frozen as asked' : STILL_WAITING)
 }
 
 export async function thawBranch(ports: Ports, running: RunningAgents, id: string): Promise<BranchRecord> {
@@ -41,6 +41,9 @@ export async function thawBranch(ports: Ports, running: RunningAgents, id: strin
   await agent.thaw()
   return thawed
 }
+
+const STILL_WAITING =
+  'frozen as asked; some of its processes wait inside the kernel (for a disk?) and stand still when they wake'
 
 const IDLE: ReadonlySet<BranchRecord['state']> = new Set(['ready', 'stopped', 'held'])
 

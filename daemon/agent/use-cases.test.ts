@@ -280,7 +280,11 @@ describe('decisions', () => {
     busy.holdAgent = true
     const running = engineOf(busy)
     const session = await running.run(request())
-    expect((await running.freeze(session.id)).state).toBe('frozen')
+    busy.standsStill = false
+    expect(await running.freeze(session.id)).toMatchObject({
+      state: 'frozen',
+      reason: expect.stringContaining('wait inside the kernel'),
+    })
     expect((await running.discard(session.id)).state).toBe('discarded')
     expect(await code(running.discard(session.id))).toBe('wrong-state')
   })

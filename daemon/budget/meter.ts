@@ -21,7 +21,7 @@ export interface MeterPorts {
   left?(): Promise<Amounts>
   /** Whether an agent that rests can have used no more of anything but wall time; left out where nobody knows. */
   quiet?(): boolean
-  freeze(): Promise<void>
+  freeze(): Promise<unknown>
   thaw(): Promise<void>
   kill(): Promise<void>
   /** Crossings of 90 and 100 percent, in order. */

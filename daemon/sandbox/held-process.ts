@@ -106,18 +106,19 @@ export class HeldProcess {
     return this.#reason !== undefined
   }
 
-  async freeze(): Promise<void> {
-    await this.#whileItLives(() => freezeCgroup(this.cgroup))
+  /** Whether all of it stands still already; what waits inside the kernel does as soon as it wakes. */
+  freeze(): Promise<boolean> {
+    return this.#whileItLives(() => freezeCgroup(this.cgroup))
   }
 
   async thaw(): Promise<void> {
     await this.#whileItLives(() => thawCgroup(this.cgroup))
   }
 
-  async #whileItLives(act: () => Promise<unknown>): Promise<void> {
+  async #whileItLives<Result>(act: () => Promise<Result>): Promise<Result> {
     if (this.#collected) throw endedError()
     try {
-      await act()
+      return await act()
     } catch (error) {
       const errno = errnoOf(error)
       throw errno === 'ENOENT' || errno === 'ENODEV' ? endedError(error) : error

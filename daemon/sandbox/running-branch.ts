@@ -121,11 +121,11 @@ export class RunningBranch {
    * A command that is frozen before its first program runs holds a thread of the daemon, and there are few: what is being
    * started gets there first, and nothing more is started.
    */
-  async freeze(): Promise<void> {
+  async freeze(): Promise<boolean> {
     this.#stands = true
     try {
       await Promise.allSettled(this.#starting)
-      await this.#parts.process.freeze()
+      return await this.#parts.process.freeze()
     } catch (error) {
       this.#stands = false
       throw error

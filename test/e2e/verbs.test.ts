@@ -16,7 +16,7 @@ describe('a branch that runs', () => {
 
   it('stands still, goes on, and ends by a signal', async () => {
     const id = await start('exec sleep 600')
-    expect((await puzzlectl('freeze', id)).out).toBe(`Branch ${id} stands still.\n`)
+    expect((await puzzlectl('freeze', id)).out).toBe(`Branch ${id} is frozen as asked.\n`)
     expect(await stateOf(id)).toBe('frozen')
     expect((await puzzlectl('thaw', id)).out).toBe(`Branch ${id} goes on.\n`)
     expect(await stateOf(id)).toBe('running')

@@ -46,6 +46,8 @@ export interface FakeWorld {
   /** The agent ends when this is called; by default at once. */
   endAgent: (() => void) | null
   holdAgent: boolean
+  /** What a freeze says of the agent. */
+  standsStill: boolean
 }
 
 export const REQUESTER = { uid: 1000, gid: 1000, groups: [1000], name: 'dev' }
@@ -159,6 +161,7 @@ export function fakeWorld(): FakeWorld {
     overlays: [],
     endAgent: null,
     holdAgent: false,
+    standsStill: true,
   }
   world.ports = portsOf(world)
   return world
@@ -361,6 +364,7 @@ function fakeLauncher(world: FakeWorld): Launcher {
         attach: () => ({ output: new PassThrough().end('hello') }),
         freeze: async () => {
           world.log.push('freeze')
+          return world.standsStill
         },
         thaw: async () => {
           world.log.push('thaw')
