@@ -45,7 +45,12 @@ export interface SpawnOp {
 }
 
 export interface SpawnRequest {
-  readonly ops: readonly SpawnOp[]
+  /**
+   * A function is asked for the list while the kernel makes the child and its namespaces. Every descriptor that the list
+   * names must be open before: the child has those of the moment in which it was born. When the function throws, the
+   * child ends before its first entry.
+   */
+  readonly ops: readonly SpawnOp[] | (() => readonly SpawnOp[])
   /** CLONE_NEW* flags by name, e.g. `NEWNS`. */
   readonly namespaces: readonly (
     | 'NEWNS'

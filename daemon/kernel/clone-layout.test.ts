@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { SpawnOp } from '../contract/spawn.ts'
-import { type Layout, layOut, readOutcome } from './clone-layout.ts'
+import { type Birth, type Layout, layOut, layOutBirth, readOutcome } from './clone-layout.ts'
 import { NR } from './uapi/index.ts'
 
 /** Gives every array an address of its own; arrays that overlap get addresses that overlap. */
@@ -26,8 +26,10 @@ const op = (call: string, args: SpawnOp['args'], more: Partial<SpawnOp> = {}): S
   ...more,
 })
 const last = op('execve', [Uint8Array.of(0), { vector: [] }, { vector: [] }])
-const layout = (ops: readonly SpawnOp[], addressOf = addresses()) =>
-  layOut({ ops, namespaces: [] }, addressOf)
+function layout(ops: readonly SpawnOp[], addressOf = addresses()): Birth & Layout {
+  const birth = layOutBirth({ namespaces: [] }, addressOf)
+  return { ...birth, ...layOut(ops, birth, addressOf) }
+}
 const words = ({ ops }: Layout, index: number) =>
   Array.from({ length: 10 }, (_, word) => ops.readBigInt64LE(index * 80 + word * 8))
 
@@ -98,7 +100,7 @@ describe('the layout of a plan', () => {
     const make = op('dup', [1], { store: 'a' })
     const kept = [make, { ...use, kept: true as const }, last]
     const longer = [op('getpid', []), ...kept]
-    const stores = (made: Layout) => {
+    const stores = (made: Birth & Layout) => {
       const table = made.keep.find((one) => addressOf(one) === made.plan.readBigUInt64LE(16))
       const words = Buffer.from(table ?? [])
       return [words.readBigInt64LE(0), words.readBigUInt64LE(8) - addressOf(made.ops)]
@@ -145,12 +147,19 @@ describe('the layout of a plan', () => {
     ],
   ])('is refused with %s', (_, ops) => expect(() => layout(ops)).toThrow(/Malformed spawn plan/))
 
+  it('of a child that never got its list says so', () => {
+    const birth = layOutBirth({ namespaces: ['NEWPID'] }, addresses())
+    expect(readOutcome(birth, null)).toEqual({ returned: false, at: -1, result: 0, pidfd: -1 })
+    expect(() => layOut([op('getpidd', []), last], birth, addresses())).toThrow(/Malformed/)
+    expect(birth.plan.readBigUInt64LE(0)).toBe(0n)
+  })
+
   it('tells what the child left', () => {
     const made = layout([op('getpid', []), last])
     made.plan.writeBigInt64LE(1n, 24)
     made.plan.writeBigInt64LE(1n, 32)
     made.plan.writeInt32LE(9, 40)
     made.ops.writeBigInt64LE(-2n, 80 + 72)
-    expect(readOutcome(made)).toEqual({ returned: true, at: 1, result: -2, pidfd: 9 })
+    expect(readOutcome(made, made.ops)).toEqual({ returned: true, at: 1, result: -2, pidfd: 9 })
   })
 })

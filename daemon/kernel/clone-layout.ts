@@ -74,10 +74,14 @@ function writeWord(at: Buffer, value: number, offset: number): void {
   at.writeInt32LE(Math.floor(value / 2 ** 32) | 0, offset + 4)
 }
 
-export interface Layout {
+/** What the clone itself needs. It has no list yet: the child waits for it. */
+export interface Birth {
   readonly plan: Buffer
-  readonly ops: Buffer
   readonly cloneArgs: Buffer
+}
+
+export interface Layout {
+  readonly ops: Buffer
   /** Everything that is only referenced by address. */
   readonly keep: readonly Uint8Array[]
 }
@@ -85,7 +89,7 @@ export interface Layout {
 export interface Outcome {
   /** The walk ended without executing a program. */
   readonly returned: boolean
-  /** The entry that was being run. */
+  /** The entry that was being run; -1 before the first. */
   readonly at: number
   readonly result: number
   readonly pidfd: number
@@ -96,8 +100,15 @@ function defect(message: string): never {
   throw new PuzzledError('internal', `Malformed spawn plan: ${message}`)
 }
 
-export function layOut(request: SpawnRequest, addressOf: AddressOf): Layout {
-  const { ops: list } = request
+export function layOutBirth(request: Omit<SpawnRequest, 'ops'>, addressOf: AddressOf): Birth {
+  const plan = Buffer.alloc(PLAN.bytes)
+  plan.writeBigInt64LE(-1n, PLAN.at)
+  plan.writeInt32LE(-1, PLAN.pidfd)
+  return { plan, cloneArgs: cloneArguments(request, addressOf(plan) + BigInt(PLAN.pidfd)) }
+}
+
+/** Lays the list out and enters it into the plan. Throws before anything is entered. */
+export function layOut(list: readonly SpawnOp[], { plan }: Birth, addressOf: AddressOf): Layout {
   const last = list.at(-1)
   if (last === undefined || !/^execve(at)?$/.test(last.call))
     defect('the last entry must be execve or execveat')
@@ -107,16 +118,14 @@ export function layOut(request: SpawnRequest, addressOf: AddressOf): Layout {
   for (const [index, op] of list.entries())
     (op.kept === true ? writeKept : writeOp)(ops, op, index, stores, addresses)
 
-  const plan = Buffer.alloc(PLAN.bytes)
-  writeWord(plan, addresses.of(ops), PLAN.ops)
+  const storesAddress = addresses.of(stores.encode())
+  writeWord(plan, stores.opsAddress, PLAN.ops)
   writeWord(plan, list.length, PLAN.count)
-  writeWord(plan, addresses.of(stores.encode()), PLAN.stores)
-  plan.writeInt32LE(-1, PLAN.pidfd)
-  const cloneArgs = cloneArguments(request, BigInt(addresses.of(plan) + PLAN.pidfd))
-  return { plan, ops, cloneArgs, keep: addresses.keep }
+  writeWord(plan, storesAddress, PLAN.stores)
+  return { ops, keep: addresses.keep }
 }
 
-function cloneArguments(request: SpawnRequest, pidfdAddress: bigint): Buffer {
+function cloneArguments(request: Omit<SpawnRequest, 'ops'>, pidfdAddress: bigint): Buffer {
   const bytes = Buffer.alloc(clone_args.size)
   let flags = BigInt(CLONE_VM | CLONE_VFORK | CLONE_PIDFD)
   for (const name of request.namespaces) flags |= BigInt(NAMESPACE[name])
@@ -265,13 +274,13 @@ class Stores {
   }
 }
 
-/** What the child left in the plan. */
-export function readOutcome({ plan, ops }: Layout): Outcome {
+/** What the child left in the plan; `ops` are null where it never got its list. */
+export function readOutcome({ plan }: Birth, ops: Buffer | null): Outcome {
   const at = Number(plan.readBigInt64LE(PLAN.at))
   return {
     returned: plan.readBigInt64LE(PLAN.returned) !== 0n,
     at,
-    result: Number(ops.readBigInt64LE(at * OP.bytes + OP.result)),
+    result: at < 0 || ops === null ? 0 : Number(ops.readBigInt64LE(at * OP.bytes + OP.result)),
     pidfd: plan.readInt32LE(PLAN.pidfd),
   }
 }

@@ -1,35 +1,44 @@
 import { closeSync } from 'node:fs'
 import { join } from 'node:path'
-import type { SpawnRequest, SpawnResult } from '../contract/spawn.ts'
+import type { SpawnOp, SpawnRequest, SpawnResult } from '../contract/spawn.ts'
 import { packageRoot } from '../lib/assets.ts'
 import { PuzzledError } from '../lib/errors.ts'
-import { type Layout, layOut, readOutcome } from './clone-layout.ts'
+import { type Birth, type Layout, layOut, layOutBirth, readOutcome } from './clone-layout.ts'
 import { errnoName } from './errno.ts'
 import { addressOf, ffi, KernelError } from './ffi.ts'
-import { pidfdSendSignal, waitPidfd } from './pidfd.ts'
+import { type ProcessEnd, pidfdSendSignal, waitPidfd } from './pidfd.ts'
 
-type SpawnFunction = {
-  async(plan: bigint, cloneArgs: bigint, done: (error: unknown, pid: number | bigint) => void): void
+interface Trampoline {
+  readonly spawn: {
+    async(plan: bigint, cloneArgs: bigint, done: (error: unknown, pid: number | bigint) => void): void
+  }
+  readonly open: (plan: bigint, how: number) => void
 }
 
-let trampoline: SpawnFunction | undefined
+/** As in native/spawn.c. */
+const GATE = { open: 1, refused: 2 } as const
+
+let trampoline: Trampoline | undefined
 
 /** The folder with the prebuilt binaries of this architecture. */
 export const nativeFile = (name: string): string =>
   join(packageRoot(), 'daemon', 'native', 'prebuilt', process.arch, name)
 
-function spawnFunction(): SpawnFunction {
+function trampolineFunctions(): Trampoline {
+  if (trampoline !== undefined) return trampoline
   try {
-    trampoline ??= ffi()
-      .load(nativeFile('spawn.so'))
-      .func('long puzzled_spawn(int64_t plan, int64_t args)') as unknown as SpawnFunction
+    const library = ffi().load(nativeFile('spawn.so'))
+    trampoline = {
+      spawn: library.func('long puzzled_spawn(int64_t plan, int64_t args)') as unknown as Trampoline['spawn'],
+      open: library.func('void puzzled_open(int64_t plan, int how)') as Trampoline['open'],
+    }
+    return trampoline
   } catch (cause) {
     throw new PuzzledError('library-missing', `Cannot load ${nativeFile('spawn.so')}`, {
       cause,
       hint: `puzzled is built for x64 and arm64 with glibc; this is ${process.arch}`,
     })
   }
-  return trampoline
 }
 
 /**
@@ -44,33 +53,78 @@ function spawnFunction(): SpawnFunction {
  * - Signal dispositions are default and the mask is empty from the first entry on.
  */
 export async function spawn(request: SpawnRequest): Promise<SpawnResult> {
-  const layout = layOut(request, addressOf)
-  const pid = await runTrampoline(layout)
+  const birth = layOutBirth(request, addressOf)
+  const child = new Child(birth)
+  let list: readonly SpawnOp[]
+  let layout: Layout
+  try {
+    list = typeof request.ops === 'function' ? request.ops() : request.ops
+    layout = layOut(list, birth, addressOf)
+  } catch (error) {
+    await child.refuse()
+    throw error
+  }
+  const pid = await child.follow(layout)
   if (pid < 0) throw new KernelError('clone3', -pid, [request.namespaces.join('|')])
-  const { returned, at, result, pidfd } = readOutcome(layout)
-  const execEntered = at === request.ops.length - 1
+  const { returned, at, result, pidfd } = readOutcome(birth, layout.ops)
+  const execEntered = at === list.length - 1
   if (!returned && execEntered) return { ok: true, pid, pidfd }
-  return { ok: false, index: at, ...failure(request, at, result, returned, pidfd) }
+  const end = reap(pidfd, returned)
+  const op = list[Math.max(at, 0)]
+  if (op === undefined || (returned && at < 0))
+    throw new PuzzledError('internal', `The trampoline stopped at entry ${at}`)
+  return { ok: false, index: Math.max(at, 0), op, ...failure(result, returned, end) }
 }
 
-function runTrampoline(layout: Layout): Promise<number> {
-  return new Promise((resolve, reject) => {
-    // SAFETY: runs on a thread of libuv's pool, which sleeps until the child has executed or is gone; nothing else
-    // touches the arrays meanwhile. The closure holds `layout` and with it every array that is known by address only.
-    spawnFunction().async(addressOf(layout.plan), addressOf(layout.cloneArgs), (error, pid) => {
-      if (error !== null && error !== undefined) reject(error)
-      else resolve(layout.keep.length > 0 ? Number(pid) : 0)
+/** A child that is being made. It waits until it is given its list, or none. */
+class Child {
+  readonly #birth: Birth
+  readonly #over: Promise<number>
+  /** What the child reads; here so that it stays where it is until the child has executed. */
+  readonly #held: Layout[] = []
+
+  constructor(birth: Birth) {
+    this.#birth = birth
+    this.#over = new Promise((resolve, reject) => {
+      // SAFETY: runs on a thread of libuv's pool, which sleeps until the child has executed or is gone. Nothing else
+      // touches the plan once it is open. The closure holds `this` and with it every array that is known by address only.
+      trampolineFunctions().spawn.async(addressOf(birth.plan), addressOf(birth.cloneArgs), (error, pid) => {
+        this.#held.length = 0
+        if (error !== null && error !== undefined) reject(error)
+        else resolve(Number(pid))
+      })
     })
-  })
+  }
+
+  /** Its pid when it has executed or is about to be gone, or the negative errno of what kept it from being made. */
+  follow(layout: Layout): Promise<number> {
+    this.#held.push(layout)
+    this.#open(GATE.open)
+    return this.#over
+  }
+
+  /** Ends it before its first entry; nothing is left of it. */
+  async refuse(): Promise<void> {
+    this.#open(GATE.refused)
+    const pid = await this.#over
+    if (pid > 0) reap(readOutcome(this.#birth, null).pidfd, true)
+  }
+
+  #open(how: number): void {
+    // SAFETY: stores a word in the plan, which `#birth` holds, and wakes who waits for it; the list is written by now.
+    trampolineFunctions().open(addressOf(this.#birth.plan), how)
+  }
 }
 
-function failure(request: SpawnRequest, at: number, result: number, returned: boolean, pidfd: number) {
-  // A child that neither returned nor reached its last entry was killed; one that returned is about to be gone.
+/** A child that neither returned nor reached its last entry was killed; one that returned is about to be gone. */
+function reap(pidfd: number, returned: boolean): ProcessEnd | undefined {
   if (!returned) pidfdSendSignal(pidfd, 9)
   const end = waitPidfd(pidfd, { block: true })
   closeSync(pidfd)
-  const op = request.ops[at]
-  if (op === undefined) throw new PuzzledError('internal', `The trampoline stopped at entry ${at}`)
-  if (!returned) return { op, result: 0, errnoName: end?.signal ?? 'SIGKILL' }
-  return { op, result, errnoName: result < 0 ? errnoName(-result) : 'success' }
+  return end
+}
+
+function failure(result: number, returned: boolean, end: ProcessEnd | undefined) {
+  if (!returned) return { result: 0, errnoName: end?.signal ?? 'SIGKILL' }
+  return { result, errnoName: result < 0 ? errnoName(-result) : 'success' }
 }

@@ -6,6 +6,10 @@
  * by the list. The caller passes CLONE_VM|CLONE_VFORK: the child borrows our memory, runs on a stack of its own, and the
  * calling thread sleeps until the child has executed a program or is gone, so what it left in the plan can be read.
  *
+ * The child is born before its list is ready and waits at a gate in the plan, so that the daemon plans while the kernel
+ * makes the namespaces. It is let go by puzzled_open(), with the list or without one, and gives up by itself when nobody
+ * comes: a daemon that is killed in between leaves nobody who waits forever.
+ *
  * No signal handler of Node may ever run in the child, whose memory is Node's: every signal is blocked before the clone
  * and unblocked in the child only when every disposition is the default, ignored ones included.
  */
@@ -27,9 +31,20 @@ struct plan {
 	struct op *ops;
 	long count;
 	struct store *stores; /* sorted by `from` */
-	long at;              /* the op that is being run */
+	long at;              /* the op that is being run; -1 before the first */
 	long returned;        /* the walk ended without executing a program */
+	int pidfd;
+	int gate;             /* all of the above may be read when it is OPEN */
 };
+
+enum { CLOSED = 0, OPEN = 1, REFUSED = 2 };
+enum { FUTEX_WAIT = 128, FUTEX_WAKE = 129 }; /* private: the child has our memory */
+enum { ETIMEDOUT = 110 };
+
+/* A test has less of it. */
+#ifndef PATIENCE_SECONDS
+#define PATIENCE_SECONDS 30
+#endif
 
 struct clone_args {
 	unsigned long flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
@@ -38,16 +53,29 @@ struct clone_args {
 
 enum { GUARD = 65536, STACK = 65536 };
 
+static int wait_at_gate(struct plan *plan)
+{
+	long patience[2] = {PATIENCE_SECONDS, 0};
+	int gate;
+
+	while ((gate = __atomic_load_n(&plan->gate, __ATOMIC_ACQUIRE)) == CLOSED)
+		if (call(NR_futex, (long)&plan->gate, FUTEX_WAIT, CLOSED, (long)patience, 0, 0) == -ETIMEDOUT)
+			return 0;
+	return gate == OPEN;
+}
+
 __attribute__((used, noreturn, visibility("hidden"))) void puzzled_child(struct plan *plan)
 {
 	struct sigaction_raw fallback = {0};
 	unsigned long none = 0;
-	struct store *store = plan->stores;
+	struct store *store;
 
 	for (long signal = 1; signal <= 64; signal++)
 		call(NR_rt_sigaction, signal, (long)&fallback, 0, 8, 0, 0);
 	call(NR_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, 8, 0, 0);
-	for (long i = 0; i < plan->count; i++) {
+	plan->at = -1;
+	store = wait_at_gate(plan) ? plan->stores : 0;
+	for (long i = 0; store != 0 && i < plan->count; i++) {
 		struct op *op = &plan->ops[i];
 		long *a = op->args;
 		plan->at = i;
@@ -81,4 +109,11 @@ __attribute__((visibility("default"))) long puzzled_spawn(struct plan *plan, str
 	}
 	call(NR_munmap, area, GUARD + STACK, 0, 0, 0, 0);
 	return pid;
+}
+
+/* Lets the child go, before it is born or while it waits: along the list, or (REFUSED) to its end. */
+__attribute__((visibility("default"))) void puzzled_open(struct plan *plan, int how)
+{
+	__atomic_store_n(&plan->gate, how, __ATOMIC_RELEASE);
+	call(NR_futex, (long)&plan->gate, FUTEX_WAKE, 1, 0, 0, 0);
 }

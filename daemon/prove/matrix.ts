@@ -6,10 +6,10 @@ import type { BranchRecord } from '../contract/branch.ts'
 import type { Profile } from '../contract/profile.ts'
 import { errnoName } from '../kernel/errno.ts'
 import { Launcher, type LaunchRequest } from '../sandbox/launch.ts'
-import { spawnPlan } from '../sandbox/spawn-plan.ts'
+import { type Planner, spawnPlan } from '../sandbox/spawn-plan.ts'
 import { ACT_NAMES, type ActResults, readResults, type Targets } from './acts.ts'
 import type { Matrix } from './report.ts'
-import { LAYERS, type Layer, type Planner, without } from './without.ts'
+import { LAYERS, type Layer, without } from './without.ts'
 
 export interface MatrixOptions {
   /** A folder of its own that everybody may enter. */

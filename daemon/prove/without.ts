@@ -2,32 +2,34 @@ import { readFileSync } from 'node:fs'
 import type { SpawnOp } from '../contract/spawn.ts'
 import { _LINUX_CAPABILITY_VERSION_3 } from '../kernel/uapi/index.ts'
 import { undumpableOp } from '../sandbox/caps-plan.ts'
-import { type PlanInput, type SpawnPlan, spawnPlan } from '../sandbox/spawn-plan.ts'
+import { namespacesOf, type Planner, spawnPlan } from '../sandbox/spawn-plan.ts'
 
 /** What can be left out of a start, one at a time. */
 export const LAYERS = ['mounts', 'landlock', 'seccomp', 'capabilities', 'processes', 'network'] as const
 export type Layer = (typeof LAYERS)[number]
 
-export type Planner = (input: PlanInput) => SpawnPlan
-
 /**
  * A planner that leaves these layers out; without any, the plan is what it was. The tries go as well: they would refuse to start such an agent. Nothing but
  * `puzzlectl prove` and the layer test have it, and all that they start with it is the program of `native/attack.c`.
  */
-export const without =
-  (layers: readonly Layer[], planner: Planner = spawnPlan): Planner =>
-  (input) => {
-    const plan = planner(input)
-    if (layers.length === 0) return plan
-    const off = new Set<string>(layers)
+export const without = (layers: readonly Layer[], planner: Planner = spawnPlan): Planner => {
+  if (layers.length === 0) return planner
+  const off = new Set<string>(layers)
+  const leavesOut = [
+    ...(planner.leavesOut ?? []),
+    ...(off.has('processes') ? (['NEWPID'] as const) : []),
+    ...(off.has('network') ? (['NEWNET'] as const) : []),
+  ]
+  const plan: Planner = (input) => {
+    const whole = planner(input)
     return {
-      ...plan,
-      namespaces: plan.namespaces.filter(
-        (name) => !(name === 'NEWPID' && off.has('processes')) && !(name === 'NEWNET' && off.has('network')),
-      ),
-      sections: plan.sections.map(({ name, ops }) => ({ name, ops: sectionWithout(name, ops, off) })),
+      ...whole,
+      namespaces: namespacesOf(input.descriptors.network, leavesOut),
+      sections: whole.sections.map(({ name, ops }) => ({ name, ops: sectionWithout(name, ops, off) })),
     }
   }
+  return Object.assign(plan, { leavesOut })
+}
 
 function sectionWithout(name: string, ops: readonly SpawnOp[], off: ReadonlySet<string>): readonly SpawnOp[] {
   switch (name) {

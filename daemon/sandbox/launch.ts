@@ -14,7 +14,7 @@ import { kernelLimits, type LimitName, limitGrants, requireLimits, sharesOf } fr
 import { swappedOwners } from './owner-map.ts'
 import type { OverlayLayers } from './places.ts'
 import { RunningBranch } from './running-branch.ts'
-import { type SpawnPlan, spawnPlan } from './spawn-plan.ts'
+import { namespacesOf, type Planner, type SpawnPlan, spawnPlan } from './spawn-plan.ts'
 import { checkCommand, checkDirectory } from './start-error.ts'
 import { closer, startProcess } from './start-process.ts'
 import type { StdioRequest } from './stdio.ts'
@@ -23,6 +23,7 @@ import {
   type BranchNetwork,
   environmentOf,
   execNotifyOf,
+  identityOf,
   type World,
   worldGrants,
   worldInside,
@@ -49,14 +50,14 @@ export interface LauncherOptions {
   /** Called for profiles whose network is not `none`; the caller closes it when the agent has ended. */
   readonly network?: (request: LaunchRequest) => Promise<BranchNetwork>
   /** Instead of `spawnPlan`: the layer test leaves one layer out at a time. No profile reaches this. */
-  readonly planner?: typeof spawnPlan
+  readonly planner?: Planner
 }
 
 /** Starts agents. One instance per daemon. */
 export class Launcher {
   readonly #cgroups: CgroupPlacer
   readonly #network: LauncherOptions['network']
-  readonly #planner: typeof spawnPlan
+  readonly #planner: Planner
 
   constructor(options: LauncherOptions = {}) {
     this.#cgroups = options.cgroups ?? hostCgroups()
@@ -94,8 +95,8 @@ export class Launcher {
   async #start(request: LaunchRequest, undo: UndoStack): Promise<RunningBranch> {
     const { record, profile } = request
     const network = profile.network.mode === 'none' ? null : ((await this.#network?.(request)) ?? null)
-    const world = worldOf(record, profile, request.mounts, network)
-    const ownerMap = world.identity.shift === null ? null : await swappedOwners(0, world.identity.uid)
+    const identity = identityOf(record)
+    const ownerMap = identity.shift === null ? null : await swappedOwners(0, identity.uid)
     const { cgroup, refused } = await this.#cgroups.place(record.id, sharesOf(profile.resources))
     undo.push('remove the cgroup of the branch', async () => {
       await this.#cgroups.remove(record.id)
@@ -110,12 +111,12 @@ export class Launcher {
     const limit = profile.budgets.limits.exec
     const execGate = limit === undefined ? null : new ExecGate(limit)
     undo.push('close the exec listeners', () => execGate?.close())
-    const once: Once = { world, plan: null }
+    const once: Once = { world: null, plan: null }
     const process = await startProcess(
       {
         stdio: request.stdio,
         terminals,
-        owner: world.identity,
+        owner: identity,
         // Beneath the branch's own cgroup, beside commands that join: a cgroup with children may hold no processes.
         cgroup: join(cgroup, 'agent'),
         extent: cgroup,
@@ -127,9 +128,11 @@ export class Launcher {
           execGate?.close()
           this.#cgroups.ended?.(record.id)
         },
+        namespaces: namespacesOf(network?.namespace ?? null, this.#planner.leavesOut),
         plan: (descriptors, terminal, socket) => {
           const all = { ...descriptors, terminals, denials, ownerMap }
-          once.plan = planStart(this.#planner, request, startedOnce(once), { terminal, socket }, all)
+          once.world = worldOf(record, profile, request.mounts, network, identity)
+          once.plan = planStart(this.#planner, request, once.world, { terminal, socket }, all)
           return once.plan
         },
       },
@@ -137,15 +140,13 @@ export class Launcher {
     )
     // The agent's own copy of the descriptor did its work: the mount is in its root now.
     closeDenials()
-    const grants = [...worldGrants(world), ...(once.plan?.grants ?? []), ...limits]
-    once.world = null
-    once.plan = null
+    const { world, plan } = plannedOnce(once)
     return new RunningBranch({
       world: worldInside(world),
       process,
       cgroup,
       terminals,
-      grants,
+      grants: [...worldGrants(world), ...plan.grants, ...limits],
       execGate,
       layers: request.mounts,
       observe: request.observe ?? (() => undefined),
@@ -159,13 +160,17 @@ interface Once {
   plan: SpawnPlan | null
 }
 
-function startedOnce({ world }: Once): World {
-  if (world === null) throw new PuzzledError('internal', 'The agent was started already')
-  return world
+/** Takes both out. */
+function plannedOnce(once: Once): { world: World; plan: SpawnPlan } {
+  const { world, plan } = once
+  if (world === null || plan === null) throw new PuzzledError('internal', 'The agent was started unplanned')
+  once.world = null
+  once.plan = null
+  return { world, plan }
 }
 
 const planStart = (
-  planner: typeof spawnPlan,
+  planner: Planner,
   request: LaunchRequest,
   world: World,
   options: { readonly terminal: boolean; readonly socket: number | null },

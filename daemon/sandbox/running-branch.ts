@@ -213,6 +213,7 @@ export class RunningBranch {
           execGate: this.#parts.execGate,
           onCollected: () => undefined,
           spawning: (spawning) => this.#await(spawning),
+          namespaces: [],
           ...limit,
           plan: (descriptors, terminal, socket) =>
             joinPlan({

@@ -144,13 +144,7 @@ export function spawnPlan(input: PlanInput): SpawnPlan {
       { name: 'host', ops: hostOps(input) },
       ...sections,
     ],
-    namespaces: [
-      'NEWNS',
-      'NEWPID',
-      'NEWIPC',
-      'NEWUTS',
-      ...(joinsNetwork(input) ? [] : (['NEWNET'] as const)),
-    ],
+    namespaces: namespacesOf(input.descriptors.network),
     grants,
   }
 }
@@ -267,6 +261,27 @@ function procOps(name: string, value: number, what: string): SpawnOp[] {
 }
 
 const joinsNetwork = (input: PlanInput): boolean => input.descriptors.network !== null
+
+/** What clone3 makes for an agent; known before anything else is, so that it can be made beside the planning. */
+export function namespacesOf(
+  network: SpawnArg,
+  without: SpawnRequest['namespaces'] = [],
+): SpawnRequest['namespaces'] {
+  const all = [
+    'NEWNS',
+    'NEWPID',
+    'NEWIPC',
+    'NEWUTS',
+    ...(network === null ? ['NEWNET' as const] : []),
+  ] as const
+  return all.filter((name) => !without.includes(name))
+}
+
+/** Plans a start. `spawnPlan`, unless somebody leaves something out to see that it is missed. */
+export interface Planner {
+  (input: PlanInput): SpawnPlan
+  readonly leavesOut?: SpawnRequest['namespaces']
+}
 
 /**
  * clone3 makes most namespaces. The cgroup namespace is made here, because clone3 would root it in the daemon's cgroup;

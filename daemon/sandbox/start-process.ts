@@ -1,11 +1,12 @@
 import { closeSync } from 'node:fs'
-import type { SpawnRequest, SpawnResult } from '../contract/spawn.ts'
+import type { SpawnOp, SpawnRequest, SpawnResult } from '../contract/spawn.ts'
 import { createCgroup, openCgroup, removeCgroup } from '../kernel/cgroup.ts'
 import { type CgroupLimits, limitCgroup } from '../kernel/cgroup-limits.ts'
 import { spawn } from '../kernel/clone.ts'
 import { socketPair } from '../kernel/descriptor-passing.ts'
 import { initExecutable } from '../kernel/init-program.ts'
 import { pipe } from '../kernel/pipe.ts'
+import { PuzzledError } from '../lib/errors.ts'
 import type { UndoStack } from '../lib/undo.ts'
 import { adoptFrom, type ExecGate } from './exec-gate.ts'
 import type { OutputObserver } from './handed-through.ts'
@@ -26,7 +27,8 @@ export interface ProcessRequest {
   readonly extent: string
   readonly limits?: CgroupLimits
   readonly command: string
-  /** The plan for descriptors that exist only now. */
+  readonly namespaces: SpawnRequest['namespaces']
+  /** The plan for descriptors that exist only now. Asked for while the child is born: it opens none for the child. */
   readonly plan: (descriptors: LockDescriptors, terminal: boolean, listenerSocket: number | null) => SpawnPlan
   /** Counts the programs that the process starts, where the profile limits them. */
   readonly execGate: ExecGate | null
@@ -57,13 +59,16 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
     closeReader()
   })
   const sockets = request.execGate === null ? null : openSockets(undo)
-  const plan = request.plan(
-    { init: initExecutable(), status: status.write, stdio: stdio.child },
-    stdio.terminal,
-    sockets?.theirs ?? null,
-  )
-  const ops = opsOf(plan)
-  const running = runPlan({ ops, namespaces: plan.namespaces }, request.cgroup)
+  const descriptors = { init: initExecutable(), status: status.write, stdio: stdio.child }
+  let total = 0
+  const ops = (): readonly SpawnOp[] => {
+    const plan = request.plan(descriptors, stdio.terminal, sockets?.theirs ?? null)
+    requireNamespaces(plan.namespaces, request.namespaces)
+    const list = opsOf(plan)
+    total = list.length
+    return list
+  }
+  const running = runPlan({ ops, namespaces: request.namespaces }, request.cgroup)
   request.spawning?.(running)
   // While the child works: it needs nothing of it, and cannot fail for a pipe that was just made.
   const watched = watchInit(status.read)
@@ -74,7 +79,7 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
   sockets?.close()
   closeWriter()
   stdio.closeChildEnds()
-  if (!result.ok) throw startError({ ...result, total: ops.length })
+  if (!result.ok) throw startError({ ...result, total })
   const process = new HeldProcess({
     pid: result.pid,
     pidfd: result.pidfd,
@@ -89,6 +94,15 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
   const first = await process.started
   if (first !== 'gone' && 'errnoName' in first) throw commandError(request.command, first.errnoName)
   return process
+}
+
+/** A child that lacks a namespace which its plan counts on must not run. */
+function requireNamespaces(planned: SpawnRequest['namespaces'], made: SpawnRequest['namespaces']): void {
+  if (planned.join() !== made.join())
+    throw new PuzzledError(
+      'internal',
+      `A start was planned for the namespaces "${planned.join(' ')}" and born with "${made.join(' ')}"`,
+    )
 }
 
 function openSockets(undo: UndoStack): { ours: number; theirs: number; close(): void } {

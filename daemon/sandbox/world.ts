@@ -48,8 +48,8 @@ export function worldOf(
   profile: Profile,
   layers: readonly OverlayLayers[],
   network: BranchNetwork | null,
+  identity = identityOf(record),
 ): World {
-  const identity = identityOf(record)
   const { home } = accountOf(record.requester.uid) ?? NO_ACCOUNT
   const passwd = passwdWith(identity.uid, identity.gid, home)
   const files = [
@@ -115,7 +115,8 @@ const namedPaths = (profile: Profile, files: readonly { path: string }[]): strin
     ...LOADERS.map((path) => ({ path })),
   ].map((entry) => entry.path)
 
-function identityOf(record: WorldRecord): Identity {
+/** Who the agent is. Asked for before the rest: its terminal belongs to it. */
+export function identityOf(record: WorldRecord): Identity {
   const base = record.bases[0]
   if (base === undefined) throw new PuzzledError('base-invalid', `Branch ${record.id} has no base`)
   const { uid, gid } = statSync(base.path)

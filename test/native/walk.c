@@ -16,12 +16,13 @@
 
 struct op { long nr, args[6], min, max, result; };
 struct store { long from; unsigned *to; };
-struct plan { struct op *ops; long count; struct store *stores; long at, returned; };
+struct plan { struct op *ops; long count; struct store *stores; long at, returned; int pidfd, gate; };
 struct clone_args { unsigned long flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup; };
 extern void puzzled_child(struct plan *plan) __attribute__((noreturn));
 extern long puzzled_spawn(struct plan *plan, struct clone_args *args);
+extern void puzzled_open(struct plan *plan, int how);
 
-enum { OK_MAX = 0x7fffffff };
+enum { OK_MAX = 0x7fffffff, CLOSED = 0, OPEN = 1, REFUSED = 2 };
 
 static struct shared {
 	struct op ops[8];
@@ -38,7 +39,8 @@ static void set(int index, long nr, long a, long b, long c, long min, long max)
 
 static void prepare(long count)
 {
-	shared->plan = (struct plan){shared->ops, count, shared->stores, 0, 0};
+	shared->plan = (struct plan){shared->ops, count, shared->stores, 0, 0, -1, 0};
+	puzzled_open(&shared->plan, OPEN);
 	memset(shared->stores, 0xff, sizeof shared->stores);
 }
 
@@ -108,6 +110,19 @@ int main(void)
 	set(0, SYS_execve, (long)"/bin/true", 0, 0, 0, 0);
 	status = walk();
 	printf("exec: exit %d returned %ld\n", WEXITSTATUS(status), shared->plan.returned);
+
+	prepare(1);
+	puzzled_open(&shared->plan, REFUSED);
+	set(0, SYS_execve, (long)"/bin/true", 0, 0, 0, 0);
+	status = walk();
+	printf("refused: exit %d at %ld returned %ld\n", WEXITSTATUS(status), shared->plan.at, shared->plan.returned);
+
+	/* Nobody comes: as when the daemon is killed while it plans. */
+	prepare(1);
+	puzzled_open(&shared->plan, CLOSED);
+	set(0, SYS_execve, (long)"/bin/true", 0, 0, 0, 0);
+	status = walk();
+	printf("abandoned: exit %d at %ld returned %ld\n", WEXITSTATUS(status), shared->plan.at, shared->plan.returned);
 
 	/* The mask is empty and SIGPIPE is no longer ignored: the child's own signal ends it. */
 	prepare(2);

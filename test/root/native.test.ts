@@ -30,7 +30,7 @@ describe.each(Object.entries(MACHINES))('the C of %s', (arch, { compiler, emulat
     const folder = mkdtempSync(join(tmpdir(), 'walk-'))
     const executable = join(folder, 'walk')
     const sources = [file('test/native/walk.c'), file('daemon/native/spawn.c')]
-    execFileSync(compiler, ['-static', '-O2', '-o', executable, ...sources])
+    execFileSync(compiler, ['-static', '-O2', '-DPATIENCE_SECONDS=1', '-o', executable, ...sources])
     const lines = run(executable, []).stdout.trim().split('\n')
     rmSync(folder, { recursive: true })
     expect(lines.slice(0, -1)).toEqual([
@@ -38,6 +38,8 @@ describe.each(Object.entries(MACHINES))('the C of %s', (arch, { compiler, emulat
       'failure: at 4 returned 1 result -9',
       'door: at 0 result -9',
       'exec: exit 0 returned 0',
+      'refused: exit 125 at -1 returned 1',
+      'abandoned: exit 125 at -1 returned 1',
       'signals: ended by 13 at 0',
     ])
     // Emulation in user space has no clone3; then the line says so, and so do we.

@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { closeSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { expect } from 'vitest'
+import { describe, expect } from 'vitest'
 import { spawn } from '../../daemon/kernel/clone.ts'
 import { needs, root } from '../tier/needs.ts'
-import { ALL_NAMESPACES, endOf, execute, op, pipe } from './spawning.ts'
+import { ALL_NAMESPACES, endOf, execute, op, pipe, readAll } from './spawning.ts'
 
 const check = needs(root)
 
@@ -120,6 +120,63 @@ check('a signal to the child before it executes ends the child and runs no handl
   closeSync(gate.write)
   expect(result).toMatchObject({ ok: false, index: 0, errnoName: 'SIGUSR2' })
   expect(handled).toBe(0)
+})
+
+/** Looks for the child that is being born; on the thread that plans, as a plan would be made. */
+function childBesides(known: ReadonlySet<string>): number {
+  for (const end = performance.now() + 10_000; performance.now() < end; ) {
+    const born = children().find((pid) => !known.has(pid))
+    if (born === undefined) continue
+    // Long enough for one that does not wait to be gone.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30)
+    return Number(born)
+  }
+  throw new Error('No child is born while its list is made')
+}
+
+describe('a child whose list is made beside its birth', () => {
+  check('waits for it', async () => {
+    const known = new Set(children())
+    const output = pipe()
+    const list = () => {
+      childBesides(known)
+      return [op('dup3', [output.write, 1, 0]), execute('/bin/echo', 'planned')]
+    }
+    const result = await spawn({ namespaces: ALL_NAMESPACES, ops: list })
+    if (!result.ok) throw new Error(result.errnoName)
+    expect(endOf(result.pidfd).exitCode).toBe(0)
+    closeSync(output.write)
+    expect(readAll(output.read)).toBe('planned\n')
+  })
+
+  check('ends without it when it cannot be made, and nothing is left', async () => {
+    const known = new Set(children())
+    const before = holdings()
+    const malformed = () => {
+      childBesides(known)
+      return [op('nosuchcall', []), execute('/bin/true')]
+    }
+    const thrown = () => {
+      childBesides(known)
+      throw new Error('no plan')
+    }
+    await expect(spawn({ namespaces: ALL_NAMESPACES, ops: malformed })).rejects.toThrow(/Malformed/)
+    await expect(spawn({ namespaces: ALL_NAMESPACES, ops: thrown })).rejects.toThrow('no plan')
+    expect(holdings()).toMatchObject({ children: before.children, descriptors: before.descriptors })
+  })
+
+  check('can be killed while it waits', async () => {
+    const known = new Set(children())
+    const killed = () => {
+      process.kill(childBesides(known), 'SIGKILL')
+      return [op('getpid', []), execute('/bin/true')]
+    }
+    expect(await spawn({ namespaces: [], ops: killed })).toMatchObject({
+      ok: false,
+      index: 0,
+      errnoName: 'SIGKILL',
+    })
+  })
 })
 
 check('the event loop is free to answer while a call of the child waits', async () => {
