@@ -9,6 +9,8 @@ import type { Promised } from './diff-files.ts'
 import { type DiffReceiver, DiffSink } from './diff-sink.ts'
 import { DiffWalk } from './diff-walk.ts'
 import { type FilesystemMark, filesystemMark, isSameFilesystem } from './same-filesystem.ts'
+import type { SecondWalker } from './second-walker.ts'
+import type { Company } from './walk-round.ts'
 
 /** Everything a diff needs to know, as it is handed to the worker. */
 export interface DiffJob {
@@ -40,26 +42,34 @@ export function failureOf(error: unknown): Extract<DiffMessage, { kind: 'failed'
 
 const CHUNK = 256 * 1024
 
-/** Runs the whole diff on the calling thread. Memory is one chunk, plus the encoded changes of one base. */
-export function runDiff(job: DiffJob, post: (message: DiffMessage) => void): void {
+/**
+ * Runs the whole diff on the calling thread, and on a second one where the caller gave it one: who gave it ends it. Memory
+ * is one chunk, plus the encoded changes of one base.
+ */
+export function runDiff(job: DiffJob, post: (message: DiffMessage) => void, second?: SecondWalker): void {
   const chunk = new Chunk(post)
-  const sink = new DiffSink(
-    job.bases.map((base) => base.path),
-    (record) => chunk.add(record),
-    (paths) => {
-      post({ kind: 'progress', paths })
-      failpoint('diff.thousand')
-    },
-  )
-  walkBases(job, sink)
+  const bases = job.bases.map((base) => base.path)
+  const progress = (paths: number): void => {
+    post({ kind: 'progress', paths })
+    failpoint('diff.thousand')
+    second?.consider(paths)
+  }
+  const sink = new DiffSink(bases, (record) => chunk.add(record), progress, second?.counts)
+  walkBases(job, sink, second === undefined ? {} : { company: second.beside(sink) })
+  second?.requireWhole()
   chunk.flush()
   post({ kind: 'done', totals: sink.totals, digest: sink.digest() })
 }
 
+export interface WalkOptions {
+  promised?: Promised
+  company?: Company
+}
+
 /** Tells the receiver of everything that the layers would change, base by base. */
-export function walkBases(job: DiffJob, receiver: DiffReceiver, promised?: Promised): void {
+export function walkBases(job: DiffJob, receiver: DiffReceiver, more: WalkOptions = {}): void {
   for (const [index, base] of job.bases.entries()) {
-    walkBase(index, base, receiver, promised)
+    walkBase(index, base, receiver, more)
     receiver.endBase()
   }
 }
@@ -68,7 +78,7 @@ function walkBase(
   index: number,
   base: DiffJob['bases'][number],
   receiver: DiffReceiver,
-  promised: Promised | undefined,
+  { promised, company }: WalkOptions,
 ): void {
   // A private copy of the base's mount without what is mounted below it: exactly what the overlay's lower layer is.
   const mount = openTree(AT.FDCWD, base.path, { clone: true, recursive: false })
@@ -89,7 +99,7 @@ function walkBase(
       opened.push(fd)
       return fd
     })
-    new DiffWalk(index, receiver, promised).run(uppers, root, base.forked)
+    new DiffWalk(index, receiver, promised, company).run(uppers, root, base.forked)
   } finally {
     for (const fd of opened.reverse()) close(fd)
   }

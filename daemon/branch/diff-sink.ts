@@ -2,9 +2,12 @@ import type { Change, ChangesetTotals } from '../contract/changeset.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { GrowingTree } from '../lib/merkle.ts'
 import { addToTotals, changeLeaf, headLeaf } from './changeset.ts'
-import { Writer, writeCanonical, writeIdentity } from './changeset-codec.ts'
+import { Reader, readChange } from './changeset-codec.ts'
 import { Arena } from './diff-arena.ts'
+import { DiffCounts } from './diff-counts.ts'
 import { type Linked, LinkedNames } from './diff-links.ts'
+import type { HandedIn } from './diff-side-sink.ts'
+import { EncodedChanges } from './encoded-changes.ts'
 
 /** More than a person can review and a daemon should hold. */
 const MAX_CHANGES = 1_000_000
@@ -30,59 +33,79 @@ export interface DiffReceiver {
  * holds per change is its encoded form; only files with several names stay objects.
  */
 export class DiffSink implements DiffReceiver {
-  readonly #writer = new Writer()
   readonly #tree = new GrowingTree()
-  readonly #arena = new Arena()
+  readonly #changes = new EncodedChanges()
   readonly #links = new LinkedNames()
   readonly #emit: (record: Buffer) => void
   readonly #progress: (paths: number) => void
+  readonly #counts: DiffCounts
   readonly totals: ChangesetTotals = { files: 0, bytes: 0, additions: 0, modifications: 0, deletions: 0 }
-  #seen = 0
+  #thousands = 0
 
-  constructor(bases: readonly string[], emit: (record: Buffer) => void, progress: (paths: number) => void) {
+  constructor(
+    bases: readonly string[],
+    emit: (record: Buffer) => void,
+    progress: (paths: number) => void,
+    counts = new DiffCounts(),
+  ) {
     this.#emit = emit
     this.#progress = progress
+    this.#counts = counts
     this.#tree.append(headLeaf(bases))
   }
 
   look(): void {
-    this.#seen++
-    if (this.#seen % 1000 === 0) this.#progress(this.#seen)
+    this.#tell(this.#counts.look())
+  }
+
+  /** How far all are that walk for this diff. */
+  tellProgress(): void {
+    this.#tell(this.#counts.looked)
+  }
+
+  #tell(looked: number): void {
+    if (looked < (this.#thousands + 1) * 1000) return
+    this.#thousands = Math.floor(looked / 1000)
+    this.#progress(this.#thousands * 1000)
   }
 
   add(change: Change): void {
-    requireRoom(this.#arena.size + this.#links.size)
+    requireRoom(this.#counts.keep())
     this.#keep(change)
   }
 
   addLinked(linked: Linked): void {
-    requireRoom(this.#arena.size + this.#links.size)
+    requireRoom(this.#counts.keep())
     this.#links.add(linked)
+  }
+
+  /** What another thread found for this diff; it has counted it. */
+  adopt({ totals, changes, linked }: HandedIn): void {
+    for (const [name, count] of Object.entries(totals) as [keyof ChangesetTotals, number][])
+      this.totals[name] += count
+    this.#changes.arena.adopt(changes)
+    const names = new Arena()
+    names.adopt(linked.changes)
+    for (const [index, { inode, unchanged }] of linked.names.entries())
+      this.#links.add({ change: readChange(new Reader(names.record(index).bytes)), inode, unchanged })
   }
 
   #keep(change: Change): void {
     addToTotals(this.totals, change)
-    const canonical = this.#encode(change)
-    this.#arena.add(this.#writer.view(), canonical)
-    this.#writer.clear()
-  }
-
-  #encode(change: Change): number {
-    writeCanonical(this.#writer, change)
-    const canonical = this.#writer.length
-    writeIdentity(this.#writer, change.identity, change.old)
-    return canonical
+    this.#changes.add(change)
   }
 
   /** Sorts and emits what one base contributed. */
   endBase(): void {
     for (const change of this.#links.take()) this.#keep(change)
-    for (const index of this.#arena.sorted()) {
-      const { bytes, canonical } = this.#arena.record(index)
+    const { arena } = this.#changes
+    for (const index of arena.sorted()) {
+      const { bytes, canonical } = arena.record(index)
       this.#tree.append(changeLeaf(bytes.subarray(0, canonical)))
       this.#emit(bytes)
     }
-    this.#arena.clear()
+    arena.clear()
+    this.#counts.endBase()
   }
 
   digest(): string {

@@ -7,26 +7,10 @@ import { errnoOf } from '../lib/errors.ts'
 import { type Below, closeAll, DiffFiles, type Promised } from './diff-files.ts'
 import { type Attributes, identityOf, kindOf, readAttributes, readBaseXattrs, stateOf } from './diff-node.ts'
 import type { DiffReceiver } from './diff-sink.ts'
+import { ALONE, type Company, type Entry, type Level, type Round, type Turn } from './walk-round.ts'
 
 /** Deeper trees are refused, not walked: every level holds a descriptor per layer. */
 const MAX_DEPTH = 1000
-
-/** One directory as the agent sees it: the same directory in every layer that contributes, topmost first. */
-interface Level {
-  uppers: readonly number[]
-  /** What the base has at this path, to compare with. */
-  below: number | null
-  /** Whether the base shows through; not below an opaque directory. */
-  merged: boolean
-  path: Buffer
-  depth: number
-}
-
-/** A name in the layers of a level: which of them have it, topmost first, and as what. */
-interface Entry {
-  name: Buffer
-  found: { layer: number; type: number }[]
-}
 
 const DIRECTORY = O.RDONLY | O.DIRECTORY
 const SLASH = Buffer.from('/')
@@ -43,16 +27,19 @@ export class DiffWalk {
   readonly #sink: DiffReceiver
   readonly #marks: string
   readonly #files: DiffFiles
+  readonly #company: Company
 
   constructor(
     base: number,
     sink: DiffReceiver,
     promised: Promised = () => undefined,
+    company: Company = ALONE,
     marks = 'trusted.overlay.',
   ) {
     this.#base = base
     this.#sink = sink
     this.#marks = marks
+    this.#company = company
     this.#files = new DiffFiles(base, sink, marks, promised)
   }
 
@@ -81,17 +68,33 @@ export class DiffWalk {
   /** Whether a name of this directory came, went or changed its type. */
   #entries(level: Level): boolean {
     const entries = mergeEntries(level.uppers)
-    let changed = false
-    for (const entry of entries.values()) {
-      this.#sink.look()
-      changed = this.#entry(level, entry) || changed
-    }
+    const changed = this.#all({ base: this.#base, level, entries: [...entries.values()], gone: false })
     if (level.below === null || level.merged) return changed
-    for (const { name } of listDirectory(level.below)) {
-      if (entries.has(name.toString('latin1'))) continue
-      changed = this.#removed(level, name) || changed
+    const gone = listBase(level.below).filter(({ name }) => !entries.has(name.toString('latin1')))
+    return this.#all({ base: this.#base, level, entries: gone, gone: true }) || changed
+  }
+
+  #all(round: Round): boolean {
+    const turn = this.#company.begin(round)
+    try {
+      const changed = this.each(round, turn)
+      return turn.end() || changed
+    } finally {
+      turn.leave()
     }
+  }
+
+  /** Looks at what a turn gives of a round. Whether one of the names came, went or changed its type. */
+  each({ level, gone }: Omit<Round, 'entries'>, turn: Pick<Turn, 'next'>): boolean {
+    let changed = false
+    for (let entry = turn.next(); entry !== undefined; entry = turn.next())
+      changed = (gone ? this.#removed(level, entry.name) : this.#present(level, entry)) || changed
     return changed
+  }
+
+  #present(level: Level, entry: Entry): boolean {
+    this.#sink.look()
+    return this.#entry(level, entry)
   }
 
   #entry(level: Level, { name, found }: Entry): boolean {
@@ -207,10 +210,8 @@ export class DiffWalk {
   #removeChildren(dir: number, name: Buffer, path: Buffer, depth: number): void {
     const fd = openat(dir, name, DIRECTORY)
     try {
-      for (const entry of listDirectory(fd)) {
-        const old = lookUp(fd, entry.name)
-        if (old !== undefined) this.#remove(old, entry.name, below(path, entry.name), depth + 1)
-      }
+      const level: Level = { uppers: [], below: fd, merged: false, path, depth }
+      this.#all({ base: this.#base, level, entries: listBase(fd), gone: true })
     } finally {
       close(fd)
     }
@@ -261,3 +262,6 @@ function mergeEntries(uppers: readonly number[]): Map<string, Entry> {
   }
   return entries
 }
+
+const listBase = (fd: number): Entry[] =>
+  listDirectory(fd).map(({ name, type }) => ({ name, found: [{ layer: 0, type }] }))

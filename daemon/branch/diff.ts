@@ -162,13 +162,18 @@ function fromWorker(worker: Worker, gathered: Gathered): Promise<Changeset> {
 
 async function onThisThread(job: DiffJob, gathered: Gathered): Promise<Changeset> {
   const { failureOf, runDiff } = await import('./diff-job.ts')
+  const { SecondWalker } = await import('./second-walker.ts')
+  const second = new SecondWalker()
   let changeset: Changeset | undefined
   try {
-    runDiff(job, (message) => {
+    const take = (message: DiffMessage): void => {
       changeset = gathered.take(message)
-    })
+    }
+    runDiff(job, take, second)
   } catch (error) {
     gathered.take(failureOf(error))
+  } finally {
+    await second.end()
   }
   if (changeset === undefined) throw new PuzzledError('internal', 'The diff came to no end')
   return changeset

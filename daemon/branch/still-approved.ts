@@ -22,11 +22,11 @@ export function requireApproved(
   part: boolean,
 ): void {
   const reviewed = new SortedChanges(changes)
-  const known: Promised = (base, path) => reviewed.find(base, path)
+  const promised: Promised = (base, path) => reviewed.find(base, path)
   const bases = diff.bases.map(({ path }) => path)
   const isApproved = part || digestOf({ bases, changes, requests: [] }) === filesDigest
   const again = new Again(changes, reviewed)
-  if (isApproved) walkBases(diff, again, known)
+  if (isApproved) walkBases(diff, again, { promised })
   if (!isApproved || again.missing > 0 || (!part && again.others > 0))
     throw new PuzzledError('changed-since-review', 'The branch is not what was reviewed any more', {
       hint: 'Nothing was changed. Review it again.',
