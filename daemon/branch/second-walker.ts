@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads'
 import { hasThread } from '../kernel/thread.ts'
 import { workerPath } from '../lib/assets.ts'
@@ -18,6 +20,12 @@ export interface SecondData {
 
 /** A thread takes as long to start as some hundred names to be looked at: so many must be left. */
 const WORTH_STARTING = 2000
+
+/** Beside other work a second thread only takes longer. The fourth field counts what runs now, whoever asks included. */
+export function hasIdleProcessor(loadavg: string, processors: number): boolean {
+  const [, running] = / (\d+)\/\d+ /.exec(loadavg) ?? []
+  return running !== undefined && Number(running) < processors
+}
 
 export const receiveMail = (port: MessagePort): WalkMail | undefined =>
   (receiveMessageOnPort(port) as { message: WalkMail } | undefined)?.message
@@ -64,7 +72,7 @@ export class SecondWalker {
   /** Starts the thread where it will pay. */
   consider(looked: number): void {
     if (this.#isStarted || (this.#partner?.outlook(looked) ?? 0) < this.#worthStarting) return
-    this.start()
+    if (hasIdleProcessor(readFileSync('/proc/loadavg', 'latin1'), availableParallelism())) this.start()
   }
 
   start(): void {
