@@ -49,3 +49,8 @@ check('a name that no test has is an error, and not a run of nothing', () => {
   })
   expect([done.status, done.stderr]).toEqual([2, 'No test begins with test/root/no-such-test\n'])
 })
+
+check('a test of many cases is skipped as one of a single case is', () => {
+  const skipped = needs('needs a thing')
+  expect([typeof skipped.for([1, 2]), typeof skipped.each([[1], [2]])]).toEqual(['function', 'function'])
+})

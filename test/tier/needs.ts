@@ -13,8 +13,11 @@ export type Missing = string | undefined
 export function needs(...missing: Missing[]): typeof it {
   const reasons = missing.filter((reason) => reason !== undefined)
   if (reasons.length === 0) return it
-  const skipped = (name: string): void => it(name, (context) => context.skip(reasons.join('; ')))
-  return skipped as typeof it
+  const why = reasons.join('; ')
+  const skipped = (name: string): void => it(name, (context) => context.skip(why))
+  const ofAll = (cases: readonly unknown[]) => (name: string) =>
+    it.for(cases)(name, (_one, context) => context.skip(why))
+  return Object.assign(skipped, { for: ofAll, each: ofAll }) as unknown as typeof it
 }
 
 export const root: Missing = process.geteuid?.() === 0 ? undefined : 'needs root'
