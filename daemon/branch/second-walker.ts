@@ -18,8 +18,8 @@ export interface SecondData {
   port: MessagePort
 }
 
-/** A thread takes as long to start as some hundred names to be looked at: so many must be left. */
-const WORTH_STARTING = 2000
+/** Beside what its start takes from the first thread, it gains nothing below this (docs/decisions/diff.md). */
+const WORTH_STARTING = 12_000
 
 /** Beside other work a second thread only takes longer. The fourth field counts what runs now, whoever asks included. */
 export function hasIdleProcessor(loadavg: string, processors: number): boolean {

@@ -35,7 +35,7 @@ const fact =
     factOf(report, area, name)
 
 const WHOLE =
-  'by clocks in the process and in the trampoline (p50 of 300, little else running), before the child was cloned beside its planning: of 10.9 ms, 2.8 ms were computed before the clone (looking at the host 0.7, planning 390 calls and laying them out most of the rest), 4.6 ms passed until init ran (clone3 with its new network 0.8, the calls 2.2, of which the overlay 0.64 and three seccomp filters 0.24; handing the work to a thread and back is most of the rest), 1.3 ms until `true` ran, 1.0 ms in it, 1.2 ms until it was reaped and its cgroup read and removed. Since then looking, planning and laying out pass while a thread is woken and clone3 works: beside a busy machine (150 rounds each in one run) 1.04 × where the code before had 1.17 ×; on a quiet one it was not measured yet. By `strace -f`, whoever called bwrap sees it end before its namespaces are taken down; the end of an agent is told after.'
+  'by clocks in the process and in the trampoline (p50 of 300, little else running), before the child was cloned beside its planning: of 10.9 ms, 2.8 ms were computed before the clone (looking at the host 0.7, planning 390 calls and laying them out most of the rest), 4.6 ms passed until init ran (clone3 with its new network 0.8, the calls 2.2, of which the overlay 0.64 and three seccomp filters 0.24; handing the work to a thread and back is most of the rest), 1.3 ms until `true` ran, 1.0 ms in it, 1.2 ms until it was reaped and its cgroup read and removed. Since then looking, planning and laying out pass while a thread is woken and clone3 works: beside a busy machine (150 rounds each in one run) 1.04 × where the code before had 1.17 ×; on a quiet one 1.08 to 1.15 × in four runs, where it was 1.24 ×. By `strace -f`, whoever called bwrap sees it end before its namespaces are taken down; the end of an agent is told after.'
 
 /** Every figure, in the order of the design. */
 const COMMIT =
@@ -102,7 +102,7 @@ export const TARGETS: readonly Target[] = [
   {
     what: 'diff of 10,000 changed files',
     ...{ limit: 400, unit: 'ms', measured: median('branch', 'diff of 10000', 'puzzled') },
-    why: 'ten system calls for each file, half of the time of a walk is in the kernel. A second thread takes a share of the names as soon as it runs, which is 25 to 40 ms after the walk has seen a thousand; sorting and digesting at the end, a tenth of the whole, is on one thread.',
+    why: 'ten system calls for each file, half of the time of a walk is in the kernel. A second thread, which helps with larger ones, is not started: beside its own start it gains nothing here (median of 12, interleaved on a quiet machine: 622 ms without, 655 with it).',
   },
   {
     what: 'diff of 100,000 changed files',
