@@ -8,9 +8,9 @@ const isOther = (word: string, raw: Buffer | undefined): boolean =>
   word.includes(REPLACED) && raw !== undefined && !Buffer.from(word).equals(raw)
 
 /** Refuses words of the command line that this program has not received as they were typed. */
-export function refuseLostBytes(argv: readonly string[], read = readCommandLine): void {
+export function refuseLostBytes(argv: readonly string[]): void {
   if (!argv.some((word) => word.includes(REPLACED))) return
-  const raw = read().slice(-argv.length)
+  const raw = readCommandLine().slice(-argv.length)
   const lost = argv.find((word, index) => isOther(word, raw[index]))
   if (lost === undefined) return
   throw new PuzzledError('usage', `The argument "${lost}" is not UTF-8`, {

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { workerData } from 'node:worker_threads'
+import { holdAgain } from '../lib/lean-heap.ts'
 import { Lane, type SharedLane } from './hash-lane.ts'
 
 /** Hashes one content after the other, piece by piece as they are given, until it is ended. */
 function run(lane: Lane): void {
+  holdAgain()
   let hash = createHash('sha256')
   let zeros: Buffer | undefined
   for (let number = 0; ; number++) {

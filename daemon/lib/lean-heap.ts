@@ -1,6 +1,10 @@
 import type { Worker, WorkerOptions } from 'node:worker_threads'
 
-let wanted = false
+/** Threads that threads start know it, too. */
+const WANTED = 'puzzled: hold the young heap'
+
+/** What threads need is loaded by the first one: a short command starts none. */
+const threads = () => process.getBuiltinModule('node:worker_threads')
 
 /**
  * For a process that lives for months and mostly waits. V8 lets the part of the heap where objects begin grow to 32 MB with
@@ -8,7 +12,7 @@ let wanted = false
  * no longer.
  */
 export function holdYoungHeap(): void {
-  wanted = true
+  threads().setEnvironmentData(WANTED, true)
   hold()
 }
 
@@ -16,10 +20,13 @@ export function holdYoungHeap(): void {
 const hold = (): void =>
   process.getBuiltinModule('node:v8').setFlagsFromString('--semi-space-growth-factor=1')
 
-/** A thread of this process. What threads need is loaded by the first one: a short command starts none. */
+/** For a thread whose starter does not hear that it runs. */
+export function holdAgain(): void {
+  if (threads().getEnvironmentData(WANTED) === true) hold()
+}
+
+/** A thread of this process. */
 export function startWorker(path: string, options?: WorkerOptions): Worker {
-  const { Worker } = process.getBuiltinModule('node:worker_threads')
-  const worker = new Worker(path, options)
-  if (wanted) worker.once('online', hold)
-  return worker
+  const worker = new (threads().Worker)(path, options)
+  return worker.once('online', holdAgain)
 }

@@ -1,16 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
+import { collectGarbage } from '../../test/fixtures/garbage.ts'
 import { parseAuthority } from './hostname.ts'
 import { LIMITS } from './limits.ts'
 import { RequestQueue } from './queue.ts'
 import { type RequestHead, RequestParser } from './request-parser.ts'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
 
 const COUNT = 400
 const LARGE = 60_000
@@ -34,10 +30,10 @@ function* heads(): Generator<RequestHead> {
 /** How much more there is behind it, in bytes for each head. */
 async function keptPerHead(keep: (head: RequestHead) => unknown): Promise<number> {
   const kept: unknown[] = []
-  collect()
+  collectGarbage()
   const before = process.memoryUsage().heapUsed
   for (const head of heads()) kept.push(await keep(head))
-  collect()
+  collectGarbage()
   const after = process.memoryUsage().heapUsed
   expect(kept).toHaveLength(COUNT)
   return (after - before) / COUNT

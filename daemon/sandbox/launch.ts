@@ -92,9 +92,13 @@ export class Launcher {
       })
   }
 
+  async #networkOf(request: LaunchRequest): Promise<BranchNetwork | null> {
+    return request.profile.network.mode === 'none' ? null : ((await this.#network?.(request)) ?? null)
+  }
+
   async #start(request: LaunchRequest, undo: UndoStack): Promise<RunningBranch> {
     const { record, profile } = request
-    const network = profile.network.mode === 'none' ? null : ((await this.#network?.(request)) ?? null)
+    const once: Once = { network: await this.#networkOf(request), world: null, plan: null }
     const identity = identityOf(record)
     const ownerMap = identity.shift === null ? null : await swappedOwners(0, identity.uid)
     const { cgroup, refused } = await this.#cgroups.place(record.id, sharesOf(profile.resources))
@@ -111,7 +115,6 @@ export class Launcher {
     const limit = profile.budgets.limits.exec
     const execGate = limit === undefined ? null : new ExecGate(limit)
     undo.push('close the exec listeners', () => execGate?.close())
-    const once: Once = { world: null, plan: null }
     const process = await startProcess(
       {
         stdio: request.stdio,
@@ -128,10 +131,10 @@ export class Launcher {
           execGate?.close()
           this.#cgroups.ended?.(record.id)
         },
-        namespaces: namespacesOf(network?.namespace ?? null, this.#planner.leavesOut),
+        namespaces: namespacesOf(once.network?.namespace ?? null, this.#planner.leavesOut),
         plan: (descriptors, terminal, socket) => {
           const all = { ...descriptors, terminals, denials, ownerMap }
-          once.world = worldOf(record, profile, request.mounts, network, identity)
+          once.world = worldOf(record, profile, request.mounts, once.network, identity)
           once.plan = planStart(this.#planner, request, once.world, { terminal, socket }, all)
           return once.plan
         },
@@ -156,14 +159,16 @@ export class Launcher {
 
 /** What closures that live as long as the agent must not hold: the contents of files take up a megabyte. */
 interface Once {
+  network: BranchNetwork | null
   world: World | null
   plan: SpawnPlan | null
 }
 
-/** Takes both out. */
+/** Takes them out. */
 function plannedOnce(once: Once): { world: World; plan: SpawnPlan } {
   const { world, plan } = once
   if (world === null || plan === null) throw new PuzzledError('internal', 'The agent was started unplanned')
+  once.network = null
   once.world = null
   once.plan = null
   return { world, plan }

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
-import { afterEach, beforeAll, beforeEach, describe, expect } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, vi } from 'vitest'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
+import { collectGarbage } from '../fixtures/garbage.ts'
 import { network, rule } from '../fixtures/network-rules.ts'
 import { needs, program, root } from '../tier/needs.ts'
-import { makeBranch, run, type TestBranch, warmUp } from './branch.fixture.ts'
+import { makeBranch, requestOf, run, type TestBranch, warmUp } from './branch.fixture.ts'
 import { buildGoReader } from './go-program.ts'
 import { Rig } from './network-rig.ts'
 
@@ -58,6 +59,25 @@ describe('an agent in its branch', () => {
     expect([bare.output, bare.errors]).toEqual(['hello from a.example.com/two', ''])
     const code = "import urllib.request as u; print(u.urlopen('https://a.example.com/three').read().decode())"
     expect((await inside('/usr/bin/python3', '-c', code)).output).toBe('hello from a.example.com/three\n')
+  })
+
+  it('costs no copy of the bundles for as long as it runs', async () => {
+    let given: WeakRef<Buffer> | undefined
+    const launched = new Launcher({
+      network: async () => {
+        const bytes = Buffer.alloc(500_000)
+        given = new WeakRef(bytes)
+        return { ...rig.network, files: [{ path: '/etc/ssl/one-more.pem', bytes }] }
+      },
+    })
+    const agent = await launched.start(requestOf(branch, ['sleep', '60']))
+    // What a WeakRef was asked for stays until the turn is over.
+    await vi.waitFor(() => {
+      collectGarbage()
+      expect(given?.deref()).toBeUndefined()
+    })
+    await agent.kill('signal')
+    await agent.exited
   })
 
   it('writes into the queue', async () => {
