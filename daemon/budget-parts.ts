@@ -61,6 +61,8 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
     if (Object.keys(limits).length > 0) meter.start()
     return {
       extend: (kind, by) => meter.extend(kind, by),
+      rest: () => meter.rest(),
+      goOn: () => meter.goOn(),
       refusal: () => refusalOf(meter, id),
       stop: async (byItself) => {
         const { spent, passed } = await meter.stop(byItself)

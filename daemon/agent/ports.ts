@@ -266,6 +266,9 @@ export interface OutputLog {
 export interface BudgetWatch {
   /** Gives more of one budget; an agent that stands still for it goes on. */
   extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }>
+  /** The agent is made to stand still as asked: until `goOn` nothing is used up, and no budget makes it stand still. */
+  rest(): Promise<void>
+  goOn(): void
   /** Why the agent may not simply go on: it stands still for a budget. Null while it may. */
   refusal(): Error | null
   /** The agent has ended: by itself, or because it was ended. */

@@ -28,17 +28,26 @@ export async function signalBranch(
 
 export async function freezeBranch(ports: Ports, running: RunningAgents, id: string): Promise<BranchRecord> {
   const agent = await agentOf(ports, running, id)
-  const all = await agent.freeze()
-  return ports.store.move(id, 'frozen', all ? 'frozen as asked' : STILL_WAITING)
+  const watch = running.watchOf(id)
+  await watch?.rest()
+  try {
+    const all = await agent.freeze()
+    return await ports.store.move(id, 'frozen', all ? 'frozen as asked' : STILL_WAITING)
+  } catch (error) {
+    watch?.goOn()
+    throw error
+  }
 }
 
 export async function thawBranch(ports: Ports, running: RunningAgents, id: string): Promise<BranchRecord> {
   const agent = await agentOf(ports, running, id)
   // Its meter has stopped with it: an agent that went on now would have no budget at all.
-  const refusal = running.watchOf(id)?.refusal()
+  const watch = running.watchOf(id)
+  const refusal = watch?.refusal()
   if (refusal) throw refusal
   const thawed = await ports.store.move(id, 'running', 'thawed as asked')
   await agent.thaw()
+  watch?.goOn()
   return thawed
 }
 

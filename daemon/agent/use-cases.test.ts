@@ -285,6 +285,10 @@ describe('decisions', () => {
       state: 'frozen',
       reason: expect.stringContaining('wait inside the kernel'),
     })
+    // Whoever froze it says when it goes on; more of a budget is no such word.
+    expect((await running.extend(session.id, 'wall', 5)).state).toBe('frozen')
+    expect((await running.thaw(session.id)).state).toBe('running')
+    expect(busy.restsAsAsked).toBe(false)
     expect((await running.discard(session.id)).state).toBe('discarded')
     expect(await code(running.discard(session.id))).toBe('wrong-state')
   })

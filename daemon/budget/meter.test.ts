@@ -103,6 +103,28 @@ describe('a meter', () => {
     })
   })
 
+  it('counts no time in which somebody else made the agent stand still, and does not act then', async () => {
+    const world = new World()
+    const meter = new Meter({ wall: 10 }, 'freeze', world)
+    world.time = 4_000
+    await meter.rest()
+    world.time = 1_000_000
+    await meter.check()
+    expect([world.log, meter.exceeded]).toEqual([[], null])
+    expect(await meter.extend('wall', 1)).toEqual({ resumed: false })
+    meter.goOn()
+    world.time = 1_006_900
+    await meter.check()
+    expect(meter.exceeded).toBeNull()
+    world.time = 1_007_000
+    await meter.check()
+    expect(meter.exceeded).toMatchObject({ budget: 'wall', limit: 11 })
+    // It stands still for the budget now: an extension lets it go on.
+    await meter.rest()
+    expect(await meter.extend('wall', 5)).toEqual({ resumed: true })
+    await meter.stop()
+  })
+
   it('goes on where earlier starts stood, and says what was used up in steps and at the end', async () => {
     const world = new World()
     const spent: Amounts[] = []

@@ -53,8 +53,8 @@ export interface End {
 const INTERVAL_MILLIS = 250
 
 /**
- * Watches the budgets of one branch from its start to its end. Time in which the meter has frozen the agent does not
- * count: a person who thinks for an hour must not find that the hour was used up.
+ * Watches the budgets of one branch from its start to its end. Time in which the agent stands still, for a budget or
+ * because it was asked to, does not count: a person who thinks for an hour must not find that the hour was used up.
  */
 export class Meter {
   #limits: Amounts
@@ -66,6 +66,7 @@ export class Meter {
   #acted = false
   #failed = false
   #frozenAt: number | null = null
+  #restsSince: number | null = null
   #frozenMillis = 0
   #wallAt = 0
   #timer: NodeJS.Timeout | undefined
@@ -153,6 +154,22 @@ export class Meter {
     return extended
   }
 
+  /** Somebody else makes the agent stand still: it uses nothing, and whoever wants it to go on says so to them. */
+  rest(): Promise<void> {
+    this.#busy = this.#busy.then(() => {
+      if (this.#frozenAt === null) this.#restsSince ??= this.#ports.now()
+      clearTimeout(this.#timer)
+    })
+    return this.#busy
+  }
+
+  goOn(): void {
+    if (this.#restsSince !== null) this.#frozenMillis += this.#ports.now() - this.#restsSince
+    this.#restsSince = null
+    this.#wallAt = 0
+    this.#schedule()
+  }
+
   async #extend(kind: BudgetKind, by: number): Promise<{ resumed: boolean }> {
     checkAmount(kind, by)
     const limit = this.#limits[kind]
@@ -174,7 +191,7 @@ export class Meter {
   }
 
   async #usage(): Promise<Amounts> {
-    const until = this.#frozenAt ?? this.#ports.now()
+    const until = this.#frozenAt ?? this.#restsSince ?? this.#ports.now()
     const wall = (until - this.#began - this.#frozenMillis) / 1000
     const used = onTop({ ...(await this.#ports.readings()), wall }, this.#before)
     this.#last = atLeast(used, this.#last)
@@ -190,7 +207,7 @@ export class Meter {
 
   #schedule(): void {
     clearTimeout(this.#timer)
-    if (this.#stopped || this.#acted) return
+    if (this.#stopped || this.#acted || this.#restsSince !== null) return
     // All meters at the same moments: a daemon with many idle agents wakes up four times a second, not four times for each.
     const next = INTERVAL_MILLIS - Math.floor(this.#ports.now() % INTERVAL_MILLIS)
     this.#timer = setTimeout(() => {
@@ -221,7 +238,7 @@ export class Meter {
   }
 
   async #check(): Promise<void> {
-    if (this.#stopped || this.#acted) return
+    if (this.#stopped || this.#acted || this.#restsSince !== null) return
     try {
       this.#exceeded ??= await this.#look()
       if (this.#exceeded === null) return

@@ -178,7 +178,7 @@ export function pressureOf(path: string, resource: 'cpu' | 'memory' | 'io'): Pre
 }
 
 const isPopulated = (path: string): boolean => table(path, 'cgroup.events').get('populated') === 1
-const isFrozen = (path: string): boolean => table(path, 'cgroup.events').get('frozen') === 1
+export const isFrozen = (path: string): boolean => table(path, 'cgroup.events').get('frozen') === 1
 
 /** Polls with growing pauses: kernfs says that something changed but not what, and most waits end in the first millisecond. */
 async function until(condition: () => boolean, milliseconds: number): Promise<boolean> {

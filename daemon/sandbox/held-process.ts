@@ -5,6 +5,7 @@ import type { AgentExit } from '../contract/branch.ts'
 import {
   cgroupAccount,
   freezeCgroup,
+  isFrozen,
   killCgroup,
   peakMemoryOf,
   processesOf,
@@ -165,6 +166,8 @@ export class HeldProcess {
     const before = processesOf(this.cgroup).length
     if (!this.#collected) pidfdSendSignal(this.#pidfd, number)
     if (graceMillis === null) return { terminated: 0, survivors: processesOf(this.cgroup).length }
+    // What stands still cannot use the time to end by itself, and nobody has said that it may go on.
+    if (isFrozen(this.cgroup)) return await this.kill('signal')
     const timer = new AbortController()
     const ended = await Promise.race([
       this.exited.then(() => true),

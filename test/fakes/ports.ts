@@ -39,6 +39,8 @@ export interface FakeWorld {
   exit: AgentExit
   /** What the meter says to a thaw. */
   refusal: Error | null
+  /** Whether the meter was told to rest. */
+  restsAsAsked: boolean
   /** What the meter says at the end of an agent. */
   budgetEnd: BudgetEnd
   /** What the profile makes writable on this host. */
@@ -157,6 +159,7 @@ export function fakeWorld(): FakeWorld {
     onLaunch: () => undefined,
     exit: EXITED,
     refusal: null,
+    restsAsAsked: false,
     budgetEnd: { used: {}, passed: false },
     overlays: [],
     endAgent: null,
@@ -243,7 +246,13 @@ function portsOf(world: FakeWorld): Ports {
       left: ({ profile }) => profile.resolved.budgets.limits,
       extended: ({ extensions }, kind, by) => ({ ...extensions, [kind]: by }),
       watch: () => ({
-        extend: async () => ({ resumed: true }),
+        extend: async () => ({ resumed: !world.restsAsAsked }),
+        rest: async () => {
+          world.restsAsAsked = true
+        },
+        goOn: () => {
+          world.restsAsAsked = false
+        },
         refusal: () => world.refusal,
         stop: async (byItself) => (byItself ? world.budgetEnd : { used: {}, passed: false }),
       }),

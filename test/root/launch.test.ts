@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect } from 'vitest'
 import { cgroupUsage } from '../../daemon/kernel/cgroup.ts'
@@ -167,10 +168,18 @@ describe('signals', () => {
     await agent.exited
   })
 
-  check('KILL works on a frozen agent', async () => {
-    const agent = await started(sleeper)
-    await agent.freeze()
-    expect(await agent.signal('KILL')).toMatchObject({ survivors: 0 })
-    await agent.exited
-  })
+  check.each(['KILL', 'TERM', 'INT'])(
+    '%s ends a frozen agent at once, and lets it run no more',
+    async (name) => {
+      const agent = await started(['sh', '-c', `trap 'echo answered' INT TERM; echo up; read x`])
+      const said = text(agent.output ?? expect.fail())
+      await agent.freeze()
+      const since = performance.now()
+      expect(await agent.signal(name)).toMatchObject({ survivors: 0 })
+      expect(await agent.exited).toMatchObject({ signal: 'SIGKILL', cause: 'signal' })
+      // Otherwise it would be given ten seconds.
+      expect(performance.now() - since).toBeLessThan(9_000)
+      expect(await said).not.toContain('answered')
+    },
+  )
 })

@@ -26,8 +26,11 @@ export const VERB_PROSE: Readonly<Record<string, string>> = {
   wait: `Ends with the exit status with which \`puzzlectl run\` would have ended. Of several branches every one is waited for and
     told of as soon as it has ended; the status is then that of the first one, as they are given, whose own is not 0.`,
   signal: `\`STOP\` and \`CONT\` freeze and thaw the whole branch. \`KILL\` ends every process of it and says how many were left.
-    Others are sent to the agent, which may handle them.`,
-  budget: 'A branch that stands still because of this budget goes on.',
+    Others are sent to the agent, which may handle them.
+    After INT and TERM it has ten seconds to end; what is left then is killed, and a frozen branch at once.`,
+  freeze: 'Time in which a branch stands still does not count for its budgets.',
+  budget:
+    'A branch that stands still because of this budget goes on; one that was frozen as asked waits for thaw.',
   diff: `Names and contents are made harmless: control characters, direction marks and lookalikes are shown, never obeyed.
 
     With --patch it is a patch in the format of git and nothing else: contents, symbolic links, executable bits, deletions and binary
