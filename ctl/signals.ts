@@ -64,6 +64,8 @@ export class ForwardedSignals {
 
   #endBy(signal: NodeJS.Signals): void {
     this.close()
+    // By a signal the process ends on the spot: nobody else gives the terminal back.
+    if (process.stdin.isTTY) process.stdin.setRawMode(false)
     process.kill(process.pid, signal)
   }
 }
