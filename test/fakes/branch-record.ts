@@ -1,57 +1,20 @@
 import type { BranchRecord } from '../../daemon/contract/branch.ts'
 import type { Profile } from '../../daemon/contract/profile.ts'
+import { plainProfile, plainRecord } from '../fixtures/records.ts'
 
-export const PROFILE: Profile = {
+export const PROFILE: Profile = plainProfile({
   name: 'test',
-  description: '',
-  enforce: 'enforce',
-  mounts: [],
   home: 'private',
-  environment: { pass: [], set: {} },
-  exec: { allow: 'any', deny: [] },
-  seccomp: 'standard',
-  landlock: { read: [], write: [] },
-  namespaces: { time: false },
-  network: { mode: 'none', rules: [], expose: [], ports: [], replay: 'after-files', credentials: [] },
-  budgets: { limits: {}, atLimit: 'freeze' },
-  gate: {
-    onAgentFailure: 'hold',
-    allowSetuid: false,
-    maxFiles: 1000,
-    maxBytes: 1e9,
-    maxDeletions: 1000,
-    policies: [],
-    holdPaths: [],
-    denyPaths: [],
-  },
-  require: [],
-  prefer: [],
-  resources: {},
-  rlimits: {},
-}
+  gate: { ...plainProfile().gate, maxFiles: 1000, maxBytes: 1e9, maxDeletions: 1000 },
+})
 
 /** A record as `fork` writes it. */
-export const branchRecord = (id: string, change: Partial<BranchRecord> = {}): BranchRecord => ({
-  version: 1,
-  id,
-  name: null,
-  state: 'preparing',
-  reason: 'being made',
-  createdAt: '2026-01-01T00:00:00.000Z',
-  updatedAt: '2026-01-01T00:00:00.000Z',
-  requester: { uid: 0, gid: 0, groups: [], name: 'root' },
-  bases: [],
-  profile: { name: 'test', sha256: '0'.repeat(64), resolved: PROFILE },
-  command: ['true'],
-  cwd: '/',
-  afterwards: 'gate',
-  layers: 1,
-  parent: null,
-  exit: null,
-  grants: [],
-  digest: null,
-  verdict: null,
-  commit: null,
-  extensions: {},
-  ...change,
-})
+export const branchRecord = (id: string, change: Partial<BranchRecord> = {}): BranchRecord =>
+  plainRecord(id, {
+    state: 'preparing',
+    reason: 'being made',
+    profile: { name: 'test', sha256: '0'.repeat(64), resolved: PROFILE },
+    command: ['true'],
+    afterwards: 'gate',
+    ...change,
+  })

@@ -7,7 +7,7 @@ import { mountLayers } from '../../daemon/branch/overlay-mount.ts'
 import type { BranchRecord } from '../../daemon/contract/branch.ts'
 import type { Profile } from '../../daemon/contract/profile.ts'
 import { UMOUNT, umount2 } from '../../daemon/kernel/mount.ts'
-import { plainProfile, plainRecord } from './records.ts'
+import { plainProfile, plainRecord } from '../fixtures/records.ts'
 
 const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
 

@@ -14,10 +14,10 @@ import { KernelDisk } from '../../daemon/branch/kernel-disk.ts'
 import { selectChanges } from '../../daemon/branch/select.ts'
 import { O, openat, openRoot, withFd } from '../../daemon/kernel/paths.ts'
 import { getXattr, setXattr } from '../../daemon/kernel/xattr.ts'
+import { plainProfile } from '../fixtures/records.ts'
 import { root } from '../tier/needs.ts'
 import { CommitGround, describeTree, NO_HOOKS, sh } from './commit-ground.ts'
 import { FILESYSTEMS, missingFor } from './filesystems.ts'
-import { plainProfile } from './records.ts'
 
 const BEFORE = `
   mkdir -p d/sub gone/deep empty; echo one > f; echo two > d/sub/x; echo three > gone/deep/y

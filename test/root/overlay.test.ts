@@ -18,10 +18,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect } from 'vitest'
 import { readMounts } from '../../daemon/kernel/mount.ts'
+import { plainProfile } from '../fixtures/records.ts'
 import { needs, root } from '../tier/needs.ts'
 import { type TestBranch, TestStore } from './branches.ts'
 import { FILESYSTEMS, makePlace, missingFor, type Place } from './filesystems.ts'
-import { plainProfile } from './records.ts'
 
 let store: TestStore
 let places: Place[]

@@ -2,10 +2,10 @@ import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { BranchSpace, type SpaceReader } from '../../daemon/branch/space.ts'
+import { plainProfile } from '../fixtures/records.ts'
 import { needs } from '../tier/needs.ts'
 import { TestStore } from './branches.ts'
 import { makePlace, type Place, projectQuotaMissing } from './filesystems.ts'
-import { plainProfile } from './records.ts'
 
 const it = needs(projectQuotaMissing())
 

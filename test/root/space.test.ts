@@ -2,10 +2,10 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { BranchSpace, type SpaceReader } from '../../daemon/branch/space.ts'
+import { plainProfile } from '../fixtures/records.ts'
 import { needs, root } from '../tier/needs.ts'
 import { TestStore } from './branches.ts'
 import { makePlace } from './filesystems.ts'
-import { plainProfile } from './records.ts'
 
 const MIB = 1 << 20
 const LIMITS = { disk: 8 * MIB, inodes: 1000 }
