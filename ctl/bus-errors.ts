@@ -18,7 +18,7 @@ export function typedError(error: BusError): PuzzledError {
     return new PuzzledError(code, message, hint.length === 0 ? {} : { hint: hint.join('\n') })
   const standard = error.busName.replace(/^org\.freedesktop\.DBus\.Error\./, '')
   if (standard === 'UnknownObject')
-    return new PuzzledError('branch-unknown', message, { hint: 'puzzlectl ls shows all branches.' })
+    return new PuzzledError('branch-unknown', message, { hint: 'puzzlectl ls --all shows all branches.' })
   if (GONE.has(standard))
     return new PuzzledError('bus-gone', 'The daemon went away during the call', {
       hint: 'What it did is on record; once it runs again: puzzlectl ls',

@@ -37,6 +37,10 @@ describe('a wrong command line', () => {
       "puzzlectl: unknown option '--stta'; did you mean --stat?\n  hint: puzzlectl diff --help\n",
     ],
     [
+      ['run', '-e', 'X=1', '-t', '--', 'true'],
+      'puzzlectl: --tty is for --detach: at a terminal the command gets one anyway\n',
+    ],
+    [
       ['s\u001b[2J\nw'],
       "puzzlectl: unknown command 's\\e[2J\\nw'\n  hint: puzzlectl --help lists the verbs\n",
     ],

@@ -25,5 +25,5 @@ export function branchNamed(
 
 export const unknownBranch = (text: string): PuzzledError =>
   new PuzzledError('branch-unknown', `There is no branch ${JSON.stringify(text.slice(0, 200))}`, {
-    hint: 'puzzlectl ls shows all branches.',
+    hint: 'puzzlectl ls --all shows all branches.',
   })

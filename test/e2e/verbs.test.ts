@@ -8,7 +8,7 @@ describe('a branch that runs', () => {
   const { here, it } = onBus('each')
   const puzzlectl = (...args: string[]) => here.puzzlectl(WHO.developer, ...args)
   const start = async (script: string): Promise<string> => {
-    const { out } = await puzzlectl('run', '--detach', '--', 'sh', '-c', script)
+    const { out } = await puzzlectl('run', '-d', '--', 'sh', '-c', script)
     return out.trim()
   }
   const stateOf = async (id: string): Promise<string> =>
