@@ -4,7 +4,7 @@ import { type Captured, capture } from '../capture.ts'
 import { parseDuration } from '../duration-option.ts'
 import { askedEnvironment, ownEnvironment } from '../environment-option.ts'
 import { jsonText } from '../json.ts'
-import { BANNER_HANG, bannerText } from '../render/banner.ts'
+import { BANNER_HANG, bannerText, lostLines } from '../render/banner.ts'
 import { errorText } from '../render/error.ts'
 import { agentStatus } from '../render/exit-status.ts'
 import { ForwardedSignals } from '../signals.ts'
@@ -50,6 +50,7 @@ export async function execForPerson(
   })
   if (exit.cause === 'timeout' || exit.cause === 'oom' || exit.cause === 'budget')
     await context.printError(`${context.paintErrors.bold('puzzled:')} ${CAUSES[exit.cause]}\n`)
+  for (const line of lostLines(exit, context.paintErrors)) await context.printError(`${line}\n`)
   await judgeAgain(context, engine, record)
   return agentStatus(exit)
 }

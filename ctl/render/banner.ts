@@ -1,5 +1,5 @@
 // pure
-import type { AgentExit } from '../../daemon/contract/branch.ts'
+import type { AgentExit, LostStream } from '../../daemon/contract/branch.ts'
 import type { Outcome } from '../../daemon/contract/engine.ts'
 import type { Paint } from './paint.ts'
 import { bytesText } from './sizes.ts'
@@ -47,7 +47,8 @@ export function summaryText(outcome: Outcome, paint: Paint): string {
   const known = outcome.state !== 'committed' || outcome.totals.files > 0 || outcome.requests > 0
   const changes = known ? `${changesText(outcome)}; ` : ''
   const head = `${paint.bold('puzzled:')} branch ${id}: ${changes}${verdictText(outcome, paint)}`
-  const lines = [head, ...endLine(outcome, paint), ...warningLines(outcome.warnings, paint)]
+  const lost = outcome.exit === null ? [] : lostLines(outcome.exit, paint)
+  const lines = [head, ...endLine(outcome, paint), ...lost, ...warningLines(outcome.warnings, paint)]
   for (const { path, message } of outcome.conflicts.slice(0, 5))
     lines.push(`  ${paint.red('conflict')} ${visibleLine(path)}: ${visibleLine(message)}`)
   for (const line of findingLines(outcome, paint)) lines.push(line)
@@ -67,6 +68,16 @@ const ENDS: Readonly<Partial<Record<AgentExit['cause'], string>>> = {
   timeout: 'the agent was ended: its time was over',
   'daemon-restart': 'the agent was ended: the daemon ended before it',
 }
+
+const LOST: Readonly<Record<LostStream['stream'], string>> = {
+  stdin: 'standard input could not be read to its end',
+  stdout: 'standard output did not take all that was written to it',
+  stderr: 'standard error did not take all that was written to it',
+}
+
+/** What ran knows nothing of it, and may have ended well. */
+export const lostLines = ({ lost = [] }: AgentExit, paint: Paint): string[] =>
+  lost.map(({ stream, errno }) => `  ${paint.yellow('warning')} ${LOST[stream]}: ${visibleLine(errno)}`)
 
 const warningLines = (warnings: Outcome['warnings'], paint: Paint): string[] =>
   warnings

@@ -49,6 +49,21 @@ describe('exit status of run', () => {
   it.each([
     ['committed', outcome({}), 0],
     ['nothing changed, agent failed', outcome({ state: 'discarded', exit: exit({ code: 7 }) }), 7],
+    [
+      'output that a full disk did not take',
+      outcome({ exit: exit({ lost: [{ stream: 'stdout', errno: 'ENOSPC' }] }) }),
+      73,
+    ],
+    [
+      'the same, and the agent failed itself',
+      outcome({ exit: exit({ code: 4, lost: [{ stream: 'stdout', errno: 'ENOSPC' }] }) }),
+      4,
+    ],
+    [
+      'input that could not be read',
+      outcome({ exit: exit({ lost: [{ stream: 'stdin', errno: 'EIO' }] }) }),
+      71,
+    ],
     ['held', outcome({ state: 'held', verdict: verdict('hold', ['x']) }), 120],
     ['denied', outcome({ state: 'held', verdict: verdict('deny', []) }), 121],
     ['conflict', outcome({ state: 'held', conflicts: [{ path: 'a', message: '' }] }), 122],

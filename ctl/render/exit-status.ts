@@ -8,11 +8,18 @@ import { exitStatusOf } from '../../daemon/contract/errors.ts'
 export function agentStatus(exit: AgentExit): number {
   if (exit.cause === 'budget' || exit.cause === 'timeout' || exit.cause === 'oom')
     return exitStatusOf('budget-exceeded')
+  // It knows nothing of what was lost behind it: its own success would be the caller's loss.
+  if (exit.code === 0 && exit.lost !== undefined) return exitStatusOf(lostCode(exit.lost))
   if (exit.signal === null) return exit.code ?? exitStatusOf('internal')
   const number =
     (constants.signals as Readonly<Record<string, number>>)[exit.signal] ?? signalNumber(exit.signal)
   return 128 + number
 }
+
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT'])
+
+const lostCode = (lost: NonNullable<AgentExit['lost']>): 'no-space' | 'kernel-refused' =>
+  lost.some(({ errno }) => FULL.has(errno)) ? 'no-space' : 'kernel-refused'
 
 /** Real-time signals are reported as `SIG34`. */
 const signalNumber = (name: string): number => Number(/^SIG(\d+)$/.exec(name)?.[1] ?? 0)

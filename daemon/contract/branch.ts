@@ -13,6 +13,12 @@ export interface Requester {
 /** One of those who approved. */
 export type Approver = Pick<Requester, 'uid' | 'name'>
 
+export interface LostStream {
+  stream: 'stdin' | 'stdout' | 'stderr'
+  /** Of the first call that failed: `ENOSPC`. */
+  errno: string
+}
+
 export interface AgentExit {
   /** Exactly one of the two is set. */
   code: number | null
@@ -21,6 +27,8 @@ export interface AgentExit {
   cause: 'exited' | 'signal' | 'timeout' | 'oom' | 'budget' | 'daemon-restart'
   /** A sentence for a person: which budget, and how much of it. */
   why?: string
+  /** What did not pass between it and the files or pipes of its caller, because those failed; absent: all of it did. */
+  lost?: readonly LostStream[]
   startedAt: string
   endedAt: string
   cpuUserMs: number

@@ -2,8 +2,9 @@ import { closeSync, createReadStream, createWriteStream, fstatSync, readlinkSync
 import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import type { LostStream } from '../contract/branch.ts'
 import { duplicate, pipe } from '../kernel/pipe.ts'
-import { PuzzledError } from '../lib/errors.ts'
+import { errnoOf, PuzzledError } from '../lib/errors.ts'
 
 /** Is told of what an agent writes, as it passes; must not wait. */
 export type OutputObserver = (stream: 'stdout' | 'stderr', bytes: Buffer) => void
@@ -22,8 +23,17 @@ export interface HandedThrough {
   readonly childEnds: readonly number[]
   /** Ours, until `copy`. */
   readonly ours: readonly number[]
-  /** Begins to copy; `drained` settles when all output has arrived. `end` reads no more of the caller's input. */
-  copy(): { readonly drained: Promise<void>; end(): void }
+  copy(): Copied
+}
+
+/** What is being copied between an agent and its caller. */
+export interface Copied {
+  /** Settles when all output has arrived, or cannot. */
+  readonly drained: Promise<void>
+  /** The caller's side failed: a full disk, a descriptor that is not open for this. A reader that went away is no failure. */
+  readonly lost: readonly LostStream[]
+  /** Reads no more of the caller's input. */
+  end(): void
 }
 
 /** Null stays null. Nothing is copied before the child runs; of what is handed over as it is, `observe` sees nothing. */
@@ -60,7 +70,7 @@ export function handThrough(
 }
 
 interface Link {
-  readonly stream: 'input' | 'stdout' | 'stderr'
+  readonly stream: LostStream['stream']
   readonly from: number
   readonly to: number
   readonly childEnd: number
@@ -83,24 +93,33 @@ function linkTo(fd: number, index: number): Link {
   const theirs = duplicate(fd)
   const { read, write } = pipe()
   return index === 0
-    ? { stream: 'input', from: theirs, to: write, childEnd: read }
+    ? { stream: 'stdin', from: theirs, to: write, childEnd: read }
     : { stream: index === 1 ? 'stdout' : 'stderr', from: read, to: theirs, childEnd: write }
 }
 
-function copyAll(links: readonly Link[], observe: OutputObserver): { drained: Promise<void>; end(): void } {
+function copyAll(links: readonly Link[], observe: OutputObserver): Copied {
+  const lost: LostStream[] = []
   const copies = links.map(({ stream, from, to }) => {
-    const source = reader(from)
-    if (stream !== 'input') source.on('data', (bytes: Buffer) => observe(stream, bytes))
-    return { stream, ...copyOne(source, writer(to)) }
+    const [source, target] = [reader(from), writer(to)]
+    if (stream !== 'stdin') source.on('data', (bytes: Buffer) => observe(stream, bytes))
+    const callers = stream === 'stdin' ? source : target
+    callers.once('error', (error) => {
+      if (!isGone(error)) lost.push({ stream, errno: errnoOf(error) ?? 'EIO' })
+    })
+    return { stream, ...copyOne(source, target) }
   })
-  const outputs = copies.filter(({ stream }) => stream !== 'input').map(({ done }) => done)
+  const outputs = copies.filter(({ stream }) => stream !== 'stdin').map(({ done }) => done)
   return {
     drained: Promise.all(outputs).then(() => undefined),
+    lost,
     end: () => {
-      for (const { stream, stop } of copies) if (stream === 'input') stop()
+      for (const { stream, stop } of copies) if (stream === 'stdin') stop()
     },
   }
 }
+
+/** The other end of a pipe or a connection was closed, by somebody who had seen enough. */
+const isGone = (error: Error): boolean => ['EPIPE', 'ECONNRESET'].includes(errnoOf(error) ?? '')
 
 const reader = (fd: number): Readable =>
   fstatSync(fd).isFile() ? createReadStream('', { fd }) : new Socket({ fd, readable: true, writable: false })

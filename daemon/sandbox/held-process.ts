@@ -87,9 +87,10 @@ export class HeldProcess {
     this.exited = started.status.ended
       .then((end) => this.#collect(end))
       .then(async (exit) => {
-        copied?.end()
-        if (copied !== undefined) await atMost(DRAIN_MILLIS, copied.drained)
-        return exit
+        if (copied === undefined) return exit
+        copied.end()
+        await atMost(DRAIN_MILLIS, copied.drained)
+        return copied.lost.length === 0 ? exit : { ...exit, lost: [...copied.lost] }
       })
   }
 

@@ -5,7 +5,7 @@ import { ReadStream } from 'node:tty'
 import { pipe } from '../kernel/pipe.ts'
 import { openTerminal, resizeTerminal } from '../kernel/pty.ts'
 import { errnoOf } from '../lib/errors.ts'
-import { handThrough, type OutputObserver } from './handed-through.ts'
+import { type Copied, handThrough, type OutputObserver } from './handed-through.ts'
 
 /** How an agent's descriptors 0 to 2 are made; the contract's `SessionStdio`. */
 export type StdioRequest =
@@ -25,7 +25,7 @@ export interface StdioStreams {
   errors?: NodeJS.ReadableStream
   resize?: (columns: number, rows: number) => void
   /** What is copied between the agent and its caller's descriptors. */
-  copied?: { readonly drained: Promise<void>; end(): void }
+  copied?: Copied
 }
 
 export interface Stdio {

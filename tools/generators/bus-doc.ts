@@ -86,7 +86,7 @@ sides send frames: one letter, the length in four bytes (big endian), so many by
 |---|---|---|---|
 | \`i\` | bytes for standard input | \`o\` | standard output, or what the terminal shows |
 | \`e\` | standard input ends | \`r\` | standard error |
-| \`w\` | columns and rows, two bytes each | \`x\` | the end, as JSON: code, signal, cause (exited, signal, timeout, oom, budget), times, use |
+| \`w\` | columns and rows, two bytes each | \`x\` | the end, as JSON: code, signal, cause (exited, signal, timeout, oom, budget), \`lost\` where a descriptor of the caller failed, times, use |
 | \`s\` | name of a signal (\`Exec\` only) | \`m\` | why the daemon lets go of this reader |
 | \`h\` | wait for me when I read slowly | | |
 
