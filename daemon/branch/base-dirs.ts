@@ -19,6 +19,7 @@ export interface BaseDir {
 export class BaseDirs {
   readonly #disk: Disk
   readonly #roots: readonly Dir[]
+  readonly #mounts: number[] = []
   readonly #open = new Map<string, BaseDir>()
   readonly #limit: number
   /** The one that was asked for last: changes come directory by directory. */
@@ -34,6 +35,13 @@ export class BaseDirs {
     const dir = this.#roots[base]
     if (dir === undefined) throw new PuzzledError('internal', `There is no base number ${base}`)
     return dir
+  }
+
+  /** The mount that a base is on. */
+  mountOf(base: number): number {
+    const mount = this.#mounts[base] ?? this.#disk.mountOf(this.root(base))
+    this.#mounts[base] = mount
+    return mount
   }
 
   /** With `ino`, a directory that is another one than expected is refused. */

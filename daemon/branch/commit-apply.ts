@@ -63,7 +63,8 @@ function forward(ground: Ground, operation: Operation): void {
     if (operation.kind === 'place') ground.disk.rename(area, slot, at.dir, at.name, 'move')
     else {
       if (at.target?.ino !== operation.old.ino) throw moved(at)
-      ground.disk.rename(area, slot, at.dir, at.name, 'exchange')
+      // In this direction the kernel also says whether the old one could come back to where it belongs (projects).
+      ground.disk.rename(at.dir, at.name, area, slot, 'exchange')
     }
   }
   if (operation.kind === 'swap') unchanged(ground, area, operation, at)

@@ -2,6 +2,7 @@ import type { Requester } from '../contract/branch.ts'
 import type { Change, NodeState } from '../contract/changeset.ts'
 import type { Dir, Disk } from '../lib/disk.ts'
 import type { TellProgress } from '../lib/progress.ts'
+import type { BaseDir } from './base-dirs.ts'
 import type { FilesystemMark } from './same-filesystem.ts'
 
 /** What lands, decided and approved. Plain data: it crosses to the worker. */
@@ -48,8 +49,8 @@ export interface Access {
   write(dir: Dir, name: Uint8Array): string | null
 }
 
-/** Where the private directory for a mount is. See docs/decisions/staging-place.md. */
-export type FindArea = (dir: Dir, base: string) => string
+/** Where the private directory for an open directory is, whose absolute path is given. See docs/decisions/staging-place.md. */
+export type FindArea = (at: BaseDir, path: Buffer) => string
 
 export interface CommitContext {
   disk: Disk

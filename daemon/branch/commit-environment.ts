@@ -7,11 +7,11 @@ import { AT, close, O, openat2, RESOLVE } from '../kernel/paths.ts'
 import { R_OK, W_OK, X_OK } from '../kernel/uapi/open.ts'
 import { type Dir, NO_NAME } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
+import type { BaseDir } from './base-dirs.ts'
+import { AREA_NAME } from './commit-areas.ts'
 import type { Access, CommitContext, FindArea, Sources } from './commit-context.ts'
 import { splitPath } from './journal/format.ts'
 import { KernelDisk } from './kernel-disk.ts'
-
-export const AREA_NAME = '.puzzled'
 
 /** Everything of a commit that is this machine: disk, mounts, the requester's rights, locks. */
 export function kernelContext(
@@ -31,24 +31,24 @@ export function kernelContext(
 }
 
 /**
- * Renames need one mount, so what is staged must be reachable on the mount of its target: in the store where that is
- * the same mount, else in a private directory in the root of the target's mount. docs/decisions/staging-place.md.
+ * Renames need one mount, and on btrfs one subvolume, so what is staged must be reachable where its target is: in the store
+ * if that is there, too, else in a private directory in the root of the target's mount or subvolume.
+ * docs/decisions/staging-place.md.
  */
 function findArea(disk: KernelDisk, store: string): FindArea {
-  return (dir, base) => {
-    const mount = disk.mountOf(dir)
+  return (at, path) => {
     const own = disk.openRoot(`${store}/staging`)
     try {
-      if (disk.mountOf(own) === mount) return `${store}/staging`
+      if (isPartOf(disk, own, at)) return `${store}/staging`
     } finally {
       disk.close(own)
     }
-    const entry = readMounts().find(({ id }) => id === mount)
-    const root = entry?.target.toString('utf8')
-    if (root === undefined || !isRootOf(disk, root, mount))
+    const entry = readMounts().find(({ id }) => id === at.mount)
+    const root = entry === undefined ? undefined : topOf(disk, at, entry.target, path)
+    if (root === undefined)
       throw new PuzzledError(
         'base-invalid',
-        `The mount that holds "${base}" cannot be reached by its own path`,
+        `The mount that holds "${path.toString()}" cannot be reached by its own path`,
         {
           hint: 'Something else is mounted over its root. Unmount that, or put the store on the same mount.',
         },
@@ -57,13 +57,29 @@ function findArea(disk: KernelDisk, store: string): FindArea {
   }
 }
 
-function isRootOf(disk: KernelDisk, path: string, mount: number): boolean {
-  const root = disk.openRoot(path)
-  try {
-    return disk.mountOf(root) === mount
-  } finally {
-    disk.close(root)
+type Part = Pick<BaseDir, 'mount' | 'dev'>
+
+const isPartOf = (disk: KernelDisk, dir: Dir, { mount, dev }: Part): boolean =>
+  disk.mountOf(dir) === mount && disk.stat(dir, NO_NAME)?.dev === dev
+
+/** The first directory from the root of the mount down to `path` that is in the same subvolume. Names that are not UTF-8 cannot be it. */
+function topOf(disk: KernelDisk, part: Part, root: Buffer, path: Buffer): string | undefined {
+  const rest = path.subarray(root.length).toString('latin1').split('/').filter(Boolean)
+  for (let count = 0; count <= rest.length; count++) {
+    const below = Buffer.from(rest.slice(0, count).join('/'), 'latin1')
+    const top =
+      below.length === 0 ? root : Buffer.concat([root, Buffer.from(root.at(-1) === 0x2f ? '' : '/'), below])
+    const text = top.toString()
+    if (!Buffer.from(text).equals(top)) return undefined
+    const dir = disk.openRoot(text)
+    try {
+      if (isPartOf(disk, dir, part)) return text
+      if (disk.mountOf(dir) !== part.mount) return undefined
+    } finally {
+      disk.close(dir)
+    }
   }
+  return undefined
 }
 
 const PATIENCE_MS = 10_000

@@ -150,6 +150,11 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   ENOENT: 'conflict',
 }
 
+const HINTS: Readonly<Record<string, string>> = {
+  EXDEV:
+    'Nothing was changed. A file belongs to another project (quota) than its directory; give it that of its directory.',
+}
+
 /** What a filesystem says, as an error of the table. */
 export function asCommitError(error: unknown, cause: unknown = error): Error {
   if (error instanceof PuzzledError) return error
@@ -159,6 +164,6 @@ export function asCommitError(error: unknown, cause: unknown = error): Error {
   const message = error instanceof Error ? error.message : String(error)
   return new PuzzledError(CODES[errno] ?? 'kernel-refused', `The commit was refused: ${message}`, {
     cause,
-    hint: 'Nothing was changed; the branch is as it was.',
+    hint: HINTS[errno] ?? 'Nothing was changed; the branch is as it was.',
   })
 }

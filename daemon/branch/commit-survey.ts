@@ -1,6 +1,6 @@
 import { encodePath } from '../contract/bytes.ts'
 import type { Change, NodeState } from '../contract/changeset.ts'
-import { type DiskStat, NO_NAME } from '../lib/disk.ts'
+import type { DiskStat } from '../lib/disk.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
 import type { BaseDirs } from './base-dirs.ts'
 import type { CommitContext, CommitJob } from './commit-context.ts'
@@ -106,7 +106,7 @@ function compare(
   const { parent, name } = splitPath(change.path)
   try {
     const at = dirs.open(change.base, parent)
-    onExpectedMount(context, job, change, dirs, at.dev)
+    onExpectedMount(job, change, dirs, at.mount)
     const target = context.disk.stat(at.dir, name)
     refuseSealed(change.path, target)
     const since = context.landings?.get(landingKey(change.base, change.path)) ?? job.forkedAtNs
@@ -148,26 +148,16 @@ function lookCloser(
   return stat.size === old.size ? { stat, xattrs, sha256: disk.digest(dir, name) } : { stat }
 }
 
-/** Mounts below a base are bases of their own: whatever else is mounted there came after the fork. */
-function onExpectedMount(
-  { disk }: CommitContext,
-  job: CommitJob,
-  change: Change,
-  dirs: BaseDirs,
-  dev: number,
-): void {
-  const base = job.bases[change.base]
-  // The root is on the filesystem of the fork; its number may be another one than it was then.
-  if (base === undefined || dev === base.dev || dev === disk.stat(dirs.root(change.base), NO_NAME)?.dev)
-    return
-  const path = `${base.path}/${encodePath(change.path).path}`
-  throw new PuzzledError(
-    'base-invalid',
-    `"${path}" is on another filesystem than when the branch was forked`,
-    {
-      hint: 'Something was mounted below the base. Unmount it, or fork again.',
-    },
-  )
+/**
+ * Mounts below a base are bases of their own: whatever else is mounted there came after the fork, of another filesystem or
+ * of the same one. A subvolume has another device number and is no mount.
+ */
+function onExpectedMount(job: CommitJob, change: Change, dirs: BaseDirs, mount: number): void {
+  if (mount === dirs.mountOf(change.base)) return
+  const path = `${job.bases[change.base]?.path}/${encodePath(change.path).path}`
+  throw new PuzzledError('base-invalid', `"${path}" is on another mount than when the branch was forked`, {
+    hint: 'Something was mounted below the base. Unmount it, or fork again.',
+  })
 }
 
 /** A directory that leaves as a whole must hold nothing that the reviewer did not see leave. */
@@ -187,7 +177,7 @@ function strangers({ disk }: CommitContext, dirs: BaseDirs, plan: CommitPlan, co
     const names = known.get(keyOf(change, change.path))
     try {
       const { dir, mount } = dirs.open(change.base, change.path)
-      if (mount !== disk.mountOf(dirs.root(change.base)))
+      if (mount !== dirs.mountOf(change.base))
         collisions.push({ path: change.path, message: 'something is mounted on it' })
       for (const name of disk.list(dir))
         if (!names?.has(name.toString('latin1')))

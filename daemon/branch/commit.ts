@@ -4,6 +4,7 @@ import { failpoint } from '../lib/failpoint.ts'
 import { BaseDirs } from './base-dirs.ts'
 import { requireWritable } from './commit-access.ts'
 import type { Ground } from './commit-apply.ts'
+import { type Areas, areasOf } from './commit-areas.ts'
 import type { CommitContext, CommitJob, JobBase, JobHooks } from './commit-context.ts'
 import { asCommitError, finish } from './commit-finish.ts'
 import { type CommitPlan, PlanError, planCommit } from './commit-plan.ts'
@@ -12,7 +13,7 @@ import { Stager } from './commit-stage.ts'
 import { survey, surveyAgain } from './commit-survey.ts'
 import { Witness } from './commit-witness.ts'
 import { writeChanges } from './journal/changes.ts'
-import { type Area, splitPath, textOf } from './journal/format.ts'
+import { splitPath, textOf } from './journal/format.ts'
 import { PackedOperations } from './journal/packed-operations.ts'
 import { type JournalEnd, publishIntent, writePending } from './journal/writer.ts'
 import { filesystemMark, isSameFilesystem } from './same-filesystem.ts'
@@ -108,16 +109,27 @@ function openBases({ disk, lockBase }: CommitContext, job: CommitJob): { bases: 
       roots.push(root)
       refuseOtherFilesystem(disk, root, base)
     }
-    // In one order for everybody, or two commits into the same bases would wait for each other.
-    const order = job.bases.map(({ path }, index) => ({ path, root: roots[index] ?? 0 }))
-    for (const { path, root } of order.sort((a, b) => (a.path < b.path ? -1 : 1)))
-      locks.push(lockBase(root, path))
+    for (const { path, root } of lockOrder(disk, job, roots)) locks.push(lockBase(root, path))
     return { bases: new BaseDirs(disk, roots), unlock }
   } catch (error) {
     unlock()
     for (const dir of roots) disk.close(dir)
     throw error
   }
+}
+
+/**
+ * In one order for everybody, or two commits into the same bases would wait for each other; and each directory once, or
+ * one that is mounted in two places of a base would wait for itself.
+ */
+function lockOrder(disk: Disk, job: CommitJob, roots: readonly Dir[]): { path: string; root: Dir }[] {
+  const byNode = new Map<string, { path: string; root: Dir }>()
+  for (const [index, { path }] of job.bases.entries()) {
+    const root = roots[index] ?? 0
+    const stat = disk.stat(root, NO_NAME)
+    byNode.set(`${stat?.dev}:${stat?.ino}`, { path, root })
+  }
+  return [...byNode].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each)
 }
 
 function refuseOtherFilesystem(disk: Disk, root: Dir, base: JobBase): void {
@@ -162,38 +174,6 @@ function makePlan(job: CommitJob, bases: BaseDirs): CommitPlan {
   }
 }
 
-interface Areas {
-  list: Area[]
-  /** Index into `list` by mount. */
-  byMount: Map<number, number>
-}
-
-/** One private directory per mount that entries are renamed on; two mounts of one filesystem need two. */
-function areasOf({ findArea }: CommitContext, job: CommitJob, plan: CommitPlan, bases: BaseDirs): Areas {
-  const areas: Areas = { list: [], byMount: new Map() }
-  for (const operation of plan.operations) {
-    if (operation.kind === 'adjust') continue
-    const { dir, dev, mount } = bases.open(operation.base, splitPath(operation.path).parent)
-    if (areas.byMount.has(mount)) continue
-    areas.byMount.set(mount, areas.list.length)
-    const path = findArea(dir, job.bases[operation.base]?.path ?? '')
-    refuseInside(job, path)
-    areas.list.push({ path, dev })
-  }
-  return areas
-}
-
-/** In a base that is the root of its mount the area is visible. Nobody else's files may get into it, or out of it. */
-function refuseInside(job: CommitJob, area: string): void {
-  const name = area.slice(area.lastIndexOf('/') + 1)
-  for (const { base, path } of job.changes)
-    if (
-      `${job.bases[base]?.path}/${name}` === area &&
-      Buffer.from(path).toString('latin1').split('/')[0] === name
-    )
-      throw new PuzzledError('denied', `"${area}" belongs to puzzled; a branch cannot change it`)
-}
-
 /** J2: everything that INTENT will name is durable, on its target's filesystem, before INTENT is. */
 async function stageAndRecord(
   context: CommitContext,
@@ -210,12 +190,12 @@ async function stageAndRecord(
   for (const [row, operation] of plan.operations.entries()) {
     const { parent } = splitPath(operation.path)
     const found = surveyed.parent(row)
-    const { dir, mount } = ground.dirs.open(operation.base, parent, found)
+    const at = ground.dirs.open(operation.base, parent, found)
     if (operation.kind === 'adjust') {
-      operations.push(adjustRecord(disk, operation, found, dir))
+      operations.push(adjustRecord(disk, operation, found, at.dir))
       continue
     }
-    const area = areas.byMount.get(mount) ?? 0
+    const area = areas.of(at) ?? 0
     const into = ground.areas[area]
     const ino = operation.tree.length > 0 && into !== undefined ? stager.stage(into, operation) : 0
     operations.push(entryRecord(operation, found, surveyed.target(row), { area, ino }))

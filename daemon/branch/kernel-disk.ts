@@ -26,6 +26,7 @@ import {
   utimensat,
   withFd,
 } from '../kernel/paths.ts'
+import { inheritedProject, setProject } from '../kernel/quota.ts'
 import { isDirectory, isFile, isSymlink, type Stat, statFd, tryStatAt } from '../kernel/statx.ts'
 import { STATX_ATTR_APPEND, STATX_ATTR_IMMUTABLE } from '../kernel/uapi/open.ts'
 import { getXattr, listXattrs, removeXattr, setXattr, type XattrTarget } from '../kernel/xattr.ts'
@@ -65,6 +66,14 @@ export class KernelDisk implements Disk {
 
   mountOf(dir: Dir): number {
     return statFd(dir).mountId
+  }
+
+  projectOf(dir: Dir): number | undefined {
+    return inheritedProject(dir)
+  }
+
+  setProject(dir: Dir, project: number): void {
+    setProject(dir, project)
   }
 
   filesystemOf(dir: Dir): string | undefined {

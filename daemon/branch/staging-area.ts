@@ -37,10 +37,12 @@ export function openAreas(
   const owner = disk.stat(journal, NO_NAME)?.uid ?? 0
   try {
     for (const area of areas) {
-      const parent = how === 'create' ? makePrivate(disk, area.path, owner) : disk.openRoot(area.path)
+      const parent = how === 'create' ? makeArea(disk, area, owner) : disk.openRoot(area.path)
       try {
         if (how === 'create') disk.makeDir(parent, nameOf(commit), 0o700)
-        open.push(disk.openDir(parent, nameOf(commit)))
+        const dir = disk.openDir(parent, nameOf(commit))
+        open.push(dir)
+        if (how === 'create' && area.project !== undefined) disk.setProject(dir, area.project)
       } finally {
         disk.close(parent)
       }
@@ -50,6 +52,12 @@ export function openAreas(
     for (const dir of open) disk.close(dir)
     throw error
   }
+}
+
+function makeArea(disk: Disk, { path, project }: Area, owner: number): Dir {
+  // That of a project is in the one of its filesystem.
+  if (project !== undefined) disk.close(makePrivate(disk, path.slice(0, path.lastIndexOf('/')), owner))
+  return makePrivate(disk, path, owner)
 }
 
 /** The area itself, mode 0700. A thing of that name that is not ours and private is refused. */

@@ -66,6 +66,16 @@ export function getProject(fd: number): { project: number; inherit: boolean } {
   }
 }
 
+/** The project that new entries of a directory get; undefined where it is none, or the filesystem has no projects. */
+export function inheritedProject(directory: number): number | undefined {
+  const attributes = Buffer.alloc(uapi.fsxattr.size)
+  // SAFETY: struct fsxattr is filled by the kernel and lives here.
+  if (trySyscall(NR.ioctl, directory, uapi.FS_IOC_FSGETXATTR, attributes) !== 0) return undefined
+  const inherits = (attributes.readUInt32LE(uapi.fsxattr.fsx_xflags) & uapi.FS_XFLAG_PROJINHERIT) !== 0
+  const project = attributes.readUInt32LE(uapi.fsxattr.fsx_projid)
+  return inherits && project !== 0 ? project : undefined
+}
+
 /** `fd` is any open file of the filesystem. */
 export function setProjectLimits(
   fd: number,

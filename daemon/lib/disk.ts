@@ -56,8 +56,12 @@ export interface Disk {
   /** Beneath `dir`; an empty path opens `dir` again. ELOOP when a component is a symlink. */
   openDir(dir: Dir, path: Uint8Array): Dir
   close(dir: Dir): void
-  /** Two directories with one number can be renamed between. */
+  /** Between two directories with one number, one device and one project can be renamed. */
   mountOf(dir: Dir): number
+  /** The project whose entries alone can be renamed into it, for quotas; undefined where any can. */
+  projectOf(dir: Dir): number | undefined
+  /** Everything that is made in this empty directory belongs to the project. */
+  setProject(dir: Dir, project: number): void
   /** What its filesystem is, after a restart and under another device number as well; undefined when nobody can say. */
   filesystemOf(dir: Dir): string | undefined
   /** Null when nothing has this name. An empty name means the directory itself. */

@@ -69,7 +69,7 @@ export function contextOf(disk: ModelDisk): CommitContext {
   return {
     disk,
     journal: '/store/journal',
-    findArea: (_, base) => `/${base.split('/')[1]}/.puzzled`,
+    findArea: (_, path) => `/${path.toString().split('/')[1]}/.puzzled`,
     lockBase: () => () => undefined,
     access: { reach: () => null, changeEntries: () => null, write: () => null },
     sources: {

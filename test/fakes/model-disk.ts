@@ -117,6 +117,16 @@ export class ModelDisk implements Disk {
     return this.#node(dir).fs
   }
 
+  projectOf(dir: Dir): number | undefined {
+    this.#node(dir)
+    return undefined
+  }
+
+  setProject(dir: Dir, project: number): void {
+    this.#node(dir)
+    throw failure('EOPNOTSUPP', `project ${project}`)
+  }
+
   filesystemOf(dir: Dir): string | undefined {
     return `model:${this.#node(dir).fs}`
   }
