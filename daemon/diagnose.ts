@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { type DoctorProblem, type DoctorReport, ESSENTIAL } from './contract/doctor.ts'
 import { probeFeatures } from './kernel/features.ts'
 import { fstatfs } from './kernel/file-data.ts'
+import { lackOfRights } from './kernel/root-rights.ts'
 import { errnoOf, PuzzledError } from './lib/errors.ts'
 import { stateDirectory } from './lib/read-config.ts'
 import { unsuitableState } from './lib/state-place.ts'
@@ -16,16 +17,21 @@ export async function diagnose(options: { stateDir: string | null }): Promise<Do
   const uid = process.geteuid?.() ?? 0
   const path = await stateDirectory(options.stateDir)
   const state = assessState(path)
+  const lack = uid === 0 ? lackOfRights() : null
+  const problem = lack === null ? null : problemOf(lack, path)
   const features = await probeFeatures({
     stateDirectory: path,
     overrides: process.env.PUZZLED_TEST_FEATURES,
   })
   return {
     version: 1,
-    host: { kernel: release(), architecture: process.arch, node: process.version, uid },
+    host: { kernel: release(), architecture: process.arch, node: process.version, uid, problem },
     state,
     features: Object.values(features),
-    ready: state.problem === null && ESSENTIAL.every((name) => features[name].state !== 'missing'),
+    ready:
+      problem === null &&
+      state.problem === null &&
+      ESSENTIAL.every((name) => features[name].state !== 'missing'),
   }
 }
 

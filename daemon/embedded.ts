@@ -25,6 +25,7 @@ import type { Profile } from './contract/profile.ts'
 import { auditing, listing, networkCounters, openListeners, readBeforeText } from './event-parts.ts'
 import { rememberFeatures } from './feature-memory.ts'
 import { reserveLowDescriptors } from './kernel/low-descriptors.ts'
+import { lackOfRights } from './kernel/root-rights.ts'
 import { hearing, keeping, withNetwork } from './launch-parts.ts'
 import { commandFiles } from './lib/command-files.ts'
 import { CONFIG_PATH, type Config } from './lib/config.ts'
@@ -80,6 +81,7 @@ export async function openEngine(
   requester: Requester,
   canAsk: boolean,
 ): Promise<OpenedEngine> {
+  refuseLack()
   reserveLowDescriptors()
   const undo = new UndoStack()
   try {
@@ -88,6 +90,11 @@ export async function openEngine(
   } catch (error) {
     throw await undo.unwindAfter(unreadableState(error, canonical(config.state_dir)))
   }
+}
+
+function refuseLack(): void {
+  const lack = process.geteuid?.() === 0 ? lackOfRights() : null
+  if (lack !== null) throw lack
 }
 
 /** As the errors of what lies below name it. */

@@ -21,7 +21,7 @@ const gone = (name: FeatureRow['name']): FeatureRow => ({
 })
 const report = (change: Partial<DoctorReport> = {}): DoctorReport => ({
   version: 1,
-  host: { kernel: '6.1', architecture: 'x64', node: 'v20', uid: 0 },
+  host: { kernel: '6.1', architecture: 'x64', node: 'v20', uid: 0, problem: null },
   state: { path: '/var/lib/puzzled', exists: true, filesystem: 'ext4', problem: null },
   features: [have('seccomp'), have('landlock')],
   ready: true,
@@ -55,6 +55,14 @@ describe('the doctor', () => {
     expect(text).toContain('(not made yet)')
     expect(text).not.toContain('\u001b')
     expect(doctorStatus(bad)).toBe(78)
+  })
+
+  it('says why a root is none, before anything else', () => {
+    const problem = { code: 'not-root', message: 'This root may not', hint: 'Be another' } as const
+    const weak = report({ ready: false, features: [gone('seccomp')] })
+    const text = doctorText({ ...weak, host: { ...weak.host, problem } }, plain)
+    expect(text).toMatch(/\nThis root may not\n {2}mend: Be another\nNo agent can be started here/)
+    expect(doctorStatus({ ...weak, host: { ...weak.host, problem } })).toBe(77)
   })
 
   it('colours the state, and only when asked', () => {

@@ -37,9 +37,9 @@ const lostText = (row: FeatureRow, paint: Paint): string =>
   `${paint.bold(row.name)}: ${visibleLine(row.lost)}\n  ${paint.dim('mend:')} ${visibleLine(row.remedy)}\n`
 
 function verdictText(report: DoctorReport, paint: Paint): string {
-  const { problem } = report.state
   const lines: string[] = []
-  if (problem !== null) {
+  for (const problem of [report.host.problem, report.state.problem]) {
+    if (problem === null) continue
     lines.push(paint.red(visibleLine(problem.message)))
     if (problem.hint !== null) lines.push(`  ${paint.dim('mend:')} ${visibleLine(problem.hint)}`)
   }
@@ -55,5 +55,5 @@ function verdictText(report: DoctorReport, paint: Paint): string {
 /** 0 when agents can be started; else the status of the error that starting one would end with. */
 export function doctorStatus(report: DoctorReport): number {
   if (report.ready) return 0
-  return exitStatusOf(report.state.problem?.code ?? 'feature-missing')
+  return exitStatusOf((report.host.problem ?? report.state.problem)?.code ?? 'feature-missing')
 }

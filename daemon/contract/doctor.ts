@@ -11,6 +11,8 @@ export interface DoctorReport {
     readonly architecture: string
     readonly node: string
     readonly uid: number
+    /** Why this root is none: a container, capabilities that are missing. */
+    readonly problem: DoctorProblem | null
   }
   readonly state: {
     readonly path: string
@@ -20,7 +22,7 @@ export interface DoctorReport {
     readonly problem: DoctorProblem | null
   }
   readonly features: readonly FeatureRow[]
-  /** Agents can be started here. False when a feature of `ESSENTIAL` is missing or the state directory has a problem. */
+  /** Agents can be started here. False when a feature of `ESSENTIAL` is missing or something has a problem. */
   readonly ready: boolean
 }
 
