@@ -9,18 +9,28 @@ import { PuzzledError } from '../daemon/lib/errors.ts'
  */
 export function requester(env: NodeJS.ProcessEnv = process.env): Requester {
   const uid = process.getuid?.() ?? 0
-  const sudo = Number(env.SUDO_UID)
-  if (uid === 0 && Number.isInteger(sudo) && sudo > 0) {
-    const gid = Number(env.SUDO_GID)
-    if (env.SUDO_GID === undefined || !Number.isInteger(gid) || gid < 0)
-      throw new PuzzledError('usage', 'SUDO_UID is set and SUDO_GID is no group', {
-        hint: 'sudo sets both. To act as root itself: env -u SUDO_UID puzzlectl …',
-      })
+  const sudo = uid === 0 ? idOf('SUDO_UID', 'user', env.SUDO_UID ?? '0') : 0
+  if (sudo > 0) {
+    const gid = idOf('SUDO_GID', 'group', env.SUDO_GID ?? '')
     const name = env.SUDO_USER ?? String(sudo)
     return { uid: sudo, gid, groups: groupsOf(name, gid), name }
   }
   const gid = process.getgid?.() ?? 0
   return { uid, gid, groups: process.getgroups?.() ?? [gid], name: ownName(uid) }
+}
+
+/** The last number means "leave it as it is" to the kernel. */
+const HIGHEST_ID = 0xfffffffe
+
+function idOf(name: string, what: string, text: string): number {
+  if (/^\d{1,10}$/.test(text) && Number(text) <= HIGHEST_ID) return Number(text)
+  throw new PuzzledError(
+    'usage',
+    `${name} is ${text === '' ? 'not set' : JSON.stringify(text)}: no ${what}`,
+    {
+      hint: 'sudo sets SUDO_UID and SUDO_GID. To act as root itself: env -u SUDO_UID puzzlectl …',
+    },
+  )
 }
 
 /** A uid without an entry in passwd is its own name. */

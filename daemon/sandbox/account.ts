@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
+import { accountHome } from './home.ts'
 
 export interface Account {
   readonly name: string
@@ -11,7 +12,7 @@ export function accountOf(uid: number): Account | undefined {
   for (const line of passwdLines()) {
     const [name, , id, , , home, shell] = line.split(':')
     if (id !== undefined && id !== '' && Number(id) === uid && name !== undefined)
-      return { name, home: home || '/', shell: shell || '/bin/sh' }
+      return { name, home: accountHome(home ?? ''), shell: shell || '/bin/sh' }
   }
   return undefined
 }

@@ -6,6 +6,7 @@ import { PuzzledError } from '../lib/errors.ts'
 import { type Account, accountOf, idsOf, passwdWith } from './account.ts'
 import { agentEnvironment } from './environment.ts'
 import { gatherFacts } from './facts.ts'
+import { agentHome, NO_HOME } from './home.ts'
 import { agentIdentity, type Identity } from './identity.ts'
 import type { OverlayLayers, Place } from './places.ts'
 import { type HostFacts, LOADERS } from './root-facts.ts'
@@ -41,7 +42,7 @@ export interface World {
 /** A user of its own for root's agents, made by sysusers; any high number serves where it is missing. */
 const UNPRIVILEGED_USER = 'puzzled-agent'
 const UNPRIVILEGED = { uid: 64_321, gid: 64_321 }
-const NO_ACCOUNT: Account = { name: 'agent', home: '/home/agent', shell: '/bin/sh' }
+const NO_ACCOUNT: Account = { name: 'agent', home: NO_HOME, shell: '/bin/sh' }
 
 export function worldOf(
   record: WorldRecord,
@@ -50,7 +51,7 @@ export function worldOf(
   network: BranchNetwork | null,
   identity = identityOf(record),
 ): World {
-  const { home } = accountOf(record.requester.uid) ?? NO_ACCOUNT
+  const home = agentHome((accountOf(record.requester.uid) ?? NO_ACCOUNT).home)
   const passwd = passwdWith(identity.uid, identity.gid, home)
   const files = [
     ...(network?.files ?? []),
