@@ -16,12 +16,12 @@ enum { S_IFCHR = 020000, NULL_DEVICE = 1 << 8 | 3, EFAULT = 14, EINVAL = 22, ENA
 
 #if defined(__x86_64__)
 enum {
-	NR_socket = 41, NR_connect = 42, NR_ptrace = 101, NR_mount = 165, NR_openat = 257, NR_mknodat = 259,
+	NR_socket = 41, NR_connect = 42, NR_ptrace = 101, NR_mount = 165, NR_mknodat = 259,
 	NR_unlinkat = 263, NR_unshare = 272, NR_process_vm_readv = 310,
 };
 #else
 enum {
-	NR_mknodat = 33, NR_unlinkat = 35, NR_mount = 40, NR_openat = 56, NR_unshare = 97, NR_ptrace = 117,
+	NR_mknodat = 33, NR_unlinkat = 35, NR_mount = 40, NR_unshare = 97, NR_ptrace = 117,
 	NR_socket = 198, NR_connect = 203, NR_process_vm_readv = 270,
 };
 #endif

@@ -7,17 +7,18 @@
  * start ARGV0 in a session of its own, forward signals to its process group, reap whatever is orphaned, report how the
  * agent ended, and end with it; the kernel then kills everything else in the PID namespace.
  *
- * It runs under the agent's seccomp filter, which therefore must allow: read, write, close, pipe2, clone (flags SIGCHLD
+ * It runs under the agent's seccomp filter, which therefore must allow: read, write, close, openat, pipe2, clone (flags SIGCHLD
  * only), execve, setsid, ioctl(TIOCSCTTY), close_range, rt_sigaction, rt_sigprocmask, rt_sigtimedwait, wait4, kill,
  * prctl, exit_group. It installs no handlers: every signal stays blocked and is taken from the queue, which also works
  * for a PID 1, to which the kernel does not deliver signals that have the default action.
  */
 #include "syscall.h"
+#include "search.h"
 
 enum { STARTED = 1, EXEC_FAILED = 2, ENDED = 3, USER_MS = 4, SYSTEM_MS = 5, MAX_RSS_KIB = 6 };
 enum { SIGHUP = 1, SIGINT = 2, SIGQUIT = 3, SIGUSR1 = 10, SIGUSR2 = 12, SIGTERM = 15, SIGCHLD = 17, SIGWINCH = 28 };
-enum { ENOENT = 2, EINTR = 4, ENOEXEC = 8, EACCES = 13, ENOTDIR = 20, ENAMETOOLONG = 36, WNOHANG = 1, PR_SET_DUMPABLE = 4 };
-enum { TIOCSCTTY = 0x540e, O_CLOEXEC = 02000000, CLOSE_RANGE_CLOEXEC = 4, PATH_LIMIT = 4096 };
+enum { WNOHANG = 1, PR_SET_DUMPABLE = 4 };
+enum { TIOCSCTTY = 0x540e, CLOSE_RANGE_CLOEXEC = 4 };
 
 struct rusage {
 	long user_sec, user_usec, system_sec, system_usec, maxrss, rest[13];
@@ -50,63 +51,6 @@ static long number(const char *text)
 		value = value * 10 + (*text - '0');
 	}
 	return value;
-}
-
-static const char *search_path(char **env)
-{
-	for (; *env; env++) {
-		const char *at = *env, *name = "PATH=";
-		while (*name && *at == *name)
-			at++, name++;
-		if (*name == 0)
-			return at;
-	}
-	return "/usr/local/bin:/usr/bin:/bin";
-}
-
-/* execve, and a text file without an interpreter line goes to the shell. argv[-1] and argv[0] may be overwritten. */
-static long execute(char *file, char **argv, char **env)
-{
-	long result = call(NR_execve, (long)file, (long)argv, (long)env, 0, 0, 0);
-	if (result == -ENOEXEC) {
-		argv[-1] = "/bin/sh";
-		argv[0] = file;
-		result = call(NR_execve, (long)argv[-1], (long)(argv - 1), (long)env, 0, 0, 0);
-	}
-	return result;
-}
-
-/* As execvp: the first directory in which it can be executed; "permission denied" wins over "not found". */
-static long execute_in_path(char **argv, char **env)
-{
-	static char file[2 * PATH_LIMIT];
-	const char *name = argv[0], *at = search_path(env);
-	long name_length = 0, denied = 0, slash = 0;
-
-	for (; name[name_length]; name_length++)
-		slash |= name[name_length] == '/';
-	if (slash)
-		return execute(argv[0], argv, env);
-	if (name_length == 0 || name_length >= PATH_LIMIT)
-		return -ENOENT;
-	for (;; at++) {
-		long length = 0, result;
-		for (; *at && *at != ':'; at++)
-			if (length < PATH_LIMIT)
-				file[length++] = *at;
-		/* An empty entry means the working directory, as everywhere. */
-		if (length > 0 && length < PATH_LIMIT)
-			file[length++] = '/';
-		for (long i = 0; i <= name_length; i++)
-			file[length + i] = name[i];
-		result = length >= PATH_LIMIT ? -ENOENT : execute(file, argv, env);
-		if (result == -EACCES)
-			denied = 1;
-		else if (result != -ENOENT && result != -ENOTDIR && result != -ENAMETOOLONG)
-			return result;
-		if (*at == 0)
-			return denied ? -EACCES : -ENOENT;
-	}
 }
 
 static void become_agent(int terminal, long failure_fd, char **argv, char **env)

@@ -111,6 +111,11 @@ const TOO_LOW: Readonly<Record<string, { what: string; hint: string }>> = {
   EMFILE: { what: 'it may open no more files', hint: 'Raise the profile’s rlimits.nofile' },
 }
 
+const NOT_EXECUTABLE: Readonly<Record<string, string>> = {
+  EACCES: 'It is not executable, or the profile does not allow to run it',
+  ENOEXEC: 'It is a program for another processor, or a part of one: `file` says which',
+}
+
 /** As a shell would say it: 127 when there is nothing, 126 when it cannot be executed. */
 export function commandError(command: string, errnoName: string): PuzzledError {
   const shown = JSON.stringify(command)
@@ -126,9 +131,7 @@ export function commandError(command: string, errnoName: string): PuzzledError {
       data: { command, errno: errnoName },
     })
   return new PuzzledError('command-not-executable', `Cannot run ${shown}: ${errnoName}`, {
-    ...(errnoName === 'EACCES'
-      ? { hint: 'It is not executable, or the profile does not allow to run it' }
-      : {}),
+    ...(NOT_EXECUTABLE[errnoName] === undefined ? {} : { hint: NOT_EXECUTABLE[errnoName] }),
     data: { command, errno: errnoName },
   })
 }

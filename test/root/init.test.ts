@@ -21,6 +21,8 @@ import { finish, nextRecord, op, pipe, readAll, startInit } from './spawning.ts'
 
 const check = needs(root)
 const { signals } = constants
+/** Where an ELF header says for which processor it is. */
+const E_MACHINE = 18
 
 // The sealed copy of init is made once per process and stays open.
 beforeAll(() => void initExecutable())
@@ -75,6 +77,25 @@ check('PATH is searched in order, with its holes, and a script without #! goes t
   for (const folder of [first, second]) rmSync(folder, { recursive: true })
   expect(inPath.end.exitCode).toBe(5)
   expect(direct.end.exitCode).toBe(5)
+})
+
+check('a program of another processor, or the beginning of one, does not go to the shell', async () => {
+  const folder = join(tmpdir(), 'programs')
+  mkdirSync(folder)
+  const run = async (bytes: Uint8Array): Promise<ReturnType<typeof finish>> => {
+    const path = join(folder, 'program')
+    writeFileSync(path, bytes, { mode: 0o755 })
+    return finish(await startInit([path]))
+  }
+  const whole = readFileSync(process.execPath).subarray(0, 4096)
+  const other = Buffer.from(whole)
+  other[E_MACHINE] = 0xff
+  for (const bytes of [other, whole.subarray(0, 100)])
+    expect((await run(bytes)).records).toEqual({ execFailed: constants.errno.ENOEXEC })
+  const text = Buffer.from('exit 6\n\0')
+  expect((await run(text)).end.exitCode, 'control: a NUL behind the first line').toBe(6)
+  expect((await run(Buffer.alloc(0))).end.exitCode, 'control: an empty script').toBe(0)
+  rmSync(folder, { recursive: true })
 })
 
 check('the agent leads a session of its own, with clean signals and three descriptors', async () => {
