@@ -6,6 +6,7 @@ import type { BaseDir, BaseDirs } from './base-dirs.ts'
 import type { CommitContext, CommitJob, FindArea } from './commit-context.ts'
 import type { CommitPlan } from './commit-plan.ts'
 import { type Area, splitPath } from './journal/format.ts'
+import { filesystemMark } from './same-filesystem.ts'
 
 /** The private directory in the root of a mount or of a subvolume, where the store itself is elsewhere. */
 export const AREA_NAME = '.puzzled'
@@ -39,11 +40,9 @@ export class Areas {
     const project = this.#disk.projectOf(at.dir)
     const found = this.#find(at, path)
     this.#byPart.set(keyOf(at, project), this.list.length)
-    this.list.push(
-      project === undefined
-        ? { path: found, dev: at.dev }
-        : { path: `${found}/project-${project}`, dev: at.dev, project },
-    )
+    const mark = filesystemMark(at.dev, this.#disk.filesystemOf(at.dir))
+    if (project === undefined) this.list.push({ path: found, ...mark })
+    else this.list.push({ path: `${found}/project-${project}`, ...mark, project })
   }
 }
 

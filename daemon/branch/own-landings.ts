@@ -1,5 +1,5 @@
 import { type Disk, nameOf } from '../lib/disk.ts'
-import { readChanges } from './journal/changes.ts'
+import { changesIfKnown } from './journal/changes.ts'
 import { splitPath } from './journal/format.ts'
 import { stateOf } from './journal/reader.ts'
 import { journalName } from './journal/writer.ts'
@@ -12,7 +12,7 @@ export const landingKey = (base: number, path: Uint8Array): string =>
 /**
  * Which paths earlier parts of this branch landed, and when the last of them was done. What the base holds there is the
  * branch's own work unless it changed after that moment; everywhere else the moment that counts is still the fork. A
- * part whose journal retention has removed is not known any more: that can only find a conflict too many.
+ * part whose record is damaged, or that retention has removed (or half of it, before a crash), is not known any more: that can only find a conflict too many.
  */
 export function ownLandings(disk: Disk, journalPath: string, branch: string): ReadonlyMap<string, bigint> {
   const landings = new Map<string, bigint>()
@@ -24,7 +24,7 @@ export function ownLandings(disk: Disk, journalPath: string, branch: string): Re
       // DONE was written behind everything that was renamed.
       const at = disk.stat(journal, nameOf(journalName(commit)))?.mtimeNs ?? 0n
       // With each path its directory, which is another one by that alone.
-      for (const { base, path } of readChanges(disk, journal, commit))
+      for (const { base, path } of changesIfKnown(disk, journal, commit))
         for (const touched of [path, splitPath(path).parent]) {
           const key = landingKey(base, touched)
           const known = landings.get(key)

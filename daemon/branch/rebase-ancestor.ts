@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { Change, NodeState } from '../contract/changeset.ts'
 import type { Dir, Disk } from '../lib/disk.ts'
-import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { errnoOf } from '../lib/errors.ts'
 import type { SourceFile } from './commit-context.ts'
 import { KeptSources } from './commit-sources.ts'
-import { readChanges } from './journal/changes.ts'
+import { changesIfKnown } from './journal/changes.ts'
 import { type ReadJournal, stateOf } from './journal/reader.ts'
 import { readTraces } from './recover.ts'
 import { openAreas } from './staging-area.ts'
@@ -48,7 +48,7 @@ export function findAncestors(
   try {
     for (const { commit, journal: read } of readTraces(disk, journal)) {
       if (read?.kind !== 'read' || stateOf(read) !== 'done') continue
-      for (const taken of changesOf(disk, journal, commit)) {
+      for (const taken of changesIfKnown(disk, journal, commit)) {
         const each = byPath.get(fullPath(read.begin.roots[taken.base]?.path ?? '', taken))
         if (each === undefined || !isOfTheFork(taken, each.sinceNs)) continue
         found.set(each.change, keptVersion(disk, journal, read, taken, agentEndedNs))
@@ -57,17 +57,6 @@ export function findAncestors(
     return found
   } finally {
     disk.close(journal)
-  }
-}
-
-/** A record that is damaged or half removed by retention proves nothing. */
-function changesOf(disk: Disk, journal: Dir, commit: string): Change[] {
-  try {
-    return readChanges(disk, journal, commit)
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return []
-    if (error instanceof PuzzledError && error.code === 'record-damaged') return []
-    throw error
   }
 }
 

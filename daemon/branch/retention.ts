@@ -1,10 +1,11 @@
 import { type Dir, type Disk, nameOf } from '../lib/disk.ts'
 import { errnoOf } from '../lib/errors.ts'
 import type { TellProgress } from '../lib/progress.ts'
-import { parseJournal, type ReadJournal, stateOf } from './journal/reader.ts'
+import type { Area } from './journal/format.ts'
+import { type ReadJournal, stateOf } from './journal/reader.ts'
 import { journalName } from './journal/writer.ts'
 import { readTraces } from './recover.ts'
-import { removeStaging } from './staging-area.ts'
+import { isAway, removeRecords, removeStaging } from './staging-area.ts'
 
 /** How much of the past is kept so that it can be reverted. Whatever limit is reached first counts. */
 export interface Retention {
@@ -27,7 +28,11 @@ export interface Collected {
 }
 
 /** Pure: which commits go, oldest first. Those that are not finished are never in the list. */
-export function expired(kept: readonly KeptCommit[], retention: Retention, now: number): KeptCommit[] {
+export function expired<Kept extends KeptCommit>(
+  kept: readonly Kept[],
+  retention: Retention,
+  now: number,
+): Kept[] {
   const newestFirst = [...kept].sort((a, b) => (a.at < b.at ? 1 : -1))
   let bytes = 0
   return newestFirst
@@ -38,7 +43,10 @@ export function expired(kept: readonly KeptCommit[], retention: Retention, now: 
     .reverse()
 }
 
-/** Removes reverse changesets that retention does not cover. Their commits stay in the bases and in the audit log. */
+/**
+ * Removes reverse changesets that retention does not cover. Their commits stay in the bases and in the audit log. One that
+ * cannot be removed now (its filesystem is read-only, or not mounted) keeps its records for another time, and the others go.
+ */
 export function collectCommits(
   disk: Disk,
   journalPath: string,
@@ -50,15 +58,15 @@ export function collectCommits(
   try {
     const kept = readTraces(disk, journal).flatMap(({ commit, journal: read }) =>
       read?.kind === 'read' && stateOf(read) === 'done'
-        ? [{ commit, at: read.begin.at, bytes: sizeOf(disk, journal, read), read }]
+        ? [{ commit, at: read.begin.at, bytes: sizeOf(disk, journal, read), areas: read.begin.areas }]
         : [],
     )
-    const gone = expired(kept, retention, now)
-    for (const [done, { commit }] of gone.entries()) {
-      tell?.(done, gone.length)
-      const read = parseJournal(disk.readFile(journal, nameOf(journalName(commit))))
-      if (read.kind === 'read') removeStaging(disk, journal, commit, read.begin.areas)
-    }
+    const due = expired(kept, retention, now)
+    const gone = due.filter(({ commit, areas }, done) => {
+      tell?.(done, due.length)
+      return isRemoved(disk, journal, commit, areas)
+    })
+    forgetLost(disk, journal, due, retention.count)
     return {
       commits: gone.map(({ commit }) => commit),
       bytes: gone.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -66,6 +74,31 @@ export function collectCommits(
   } finally {
     disk.close(journal)
   }
+}
+
+function isRemoved(disk: Disk, journal: Dir, commit: string, areas: readonly Area[]): boolean {
+  try {
+    removeStaging(disk, journal, commit, areas)
+    return true
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error
+    return false
+  }
+}
+
+/** Filesystems that never come back must not fill the journal: of what is on those, the oldest is given up. */
+function forgetLost(
+  disk: Disk,
+  journal: Dir,
+  oldestFirst: readonly { commit: string; areas: readonly Area[] }[],
+  count: number,
+): void {
+  const lost = oldestFirst.filter(
+    ({ commit, areas }) =>
+      disk.stat(journal, nameOf(journalName(commit))) !== null && areas.some((area) => isAway(disk, area)),
+  )
+  for (const { commit } of lost.slice(0, Math.max(0, lost.length - count)))
+    removeRecords(disk, journal, commit)
 }
 
 /** What the old versions and the records of one commit take up. */

@@ -87,20 +87,17 @@ export function withdraw(disk: Disk, journal: Dir, commit: string): void {
 /** Without INTENT nothing refers to what was staged. */
 export function removeLeftovers(disk: Disk, journal: Dir, commit: string): void {
   const areas = readOpening(disk, journal, commit) ?? []
-  for (const area of areas) removeFrom(disk, area.path, commit)
+  for (const area of areas) removeFrom(disk, area, commit)
   for (const name of [nameOf(pendingName(commit)), changesName(commit), openingName(commit)])
     if (disk.stat(journal, name) !== null) disk.unlink(journal, name)
   failpoint('commit.leftovers-removed')
 }
 
-function removeFrom(disk: Disk, path: string, commit: string): void {
-  let parent: Dir
-  try {
-    parent = disk.openRoot(path)
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return
-    throw error
-  }
+function removeFrom(disk: Disk, area: Area, commit: string): void {
+  if (isAway(disk, area))
+    throw Object.assign(new Error(`the filesystem of "${area.path}" is not mounted`), { code: 'ENODEV' })
+  const parent = openIfThere(disk, area.path)
+  if (parent === null) return
   try {
     if (disk.stat(parent, nameOf(commit)) === null) return
     removeTree(disk, parent, nameOf(commit))
@@ -111,13 +108,43 @@ function removeFrom(disk: Disk, path: string, commit: string): void {
   }
 }
 
+/**
+ * A filesystem that is not mounted now can come back, with what was staged on it: who forgets where that is leaves it there for
+ * ever. What is in memory does not come back.
+ */
+export function isAway(disk: Disk, { path, filesystemId }: Area): boolean {
+  if (filesystemId === undefined || filesystemId.startsWith('tmpfs:')) return false
+  for (let end = path.length; end >= 0; end = path.lastIndexOf('/', end - 1)) {
+    const dir = openIfThere(disk, path.slice(0, end) || '/')
+    if (dir === null) continue
+    const now = disk.filesystemOf(dir)
+    disk.close(dir)
+    return now !== undefined && now !== filesystemId
+  }
+  return false
+}
+
+function openIfThere(disk: Disk, path: string): Dir | null {
+  try {
+    return disk.openRoot(path)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return null
+    throw error
+  }
+}
+
 /** After UNDONE or retention: first what was staged or replaced, then the records that say where it is. */
 export function removeStaging(disk: Disk, journal: Dir, commit: string, areas: readonly Area[]): void {
-  for (const area of areas) removeFrom(disk, area.path, commit)
+  for (const area of areas) removeFrom(disk, area, commit)
   failpoint('undo.staging-removed')
+  removeRecords(disk, journal, commit)
+  failpoint('undo.removed')
+}
+
+/** The journal goes last: what it says is known of the others. */
+export function removeRecords(disk: Disk, journal: Dir, commit: string): void {
   for (const name of [changesName(commit), openingName(commit), nameOf(journalName(commit))])
     if (disk.stat(journal, name) !== null) disk.unlink(journal, name)
-  failpoint('undo.removed')
 }
 
 /** Removes a tree of any depth with two open directories: subdirectories are first renamed up to the top. */

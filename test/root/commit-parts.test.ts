@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { selectChanges } from '../../daemon/branch/select.ts'
@@ -49,5 +49,17 @@ describe.skipIf(root)('after a part', () => {
     sh('sleep 0.02; echo somebody > g', ground.base)
     await expect(commitPart(ground, branch, 'g')).rejects.toMatchObject({ code: 'conflict' })
     expect(text(ground, 'g')).toBe('somebody\n')
+  })
+  it.each([
+    ['half removed', (file: string) => rmSync(file)],
+    ['damaged', (file: string) => writeFileSync(file, 'x'.repeat(99))],
+  ])('whose record is %s, the rest lands', async (_, spoil) => {
+    sh('echo old > f; echo old > g', ground.base)
+    const branch = await ground.fork()
+    ground.work(branch, (view) => sh('echo agent > f; echo agent > g', view))
+    await commitPart(ground, branch, 'g')
+    spoil(join(ground.store.root, 'journal', `${branch.record.commit?.id}.changes`))
+    await commitRest(ground, branch)
+    expect(text(ground, 'f')).toBe('agent\n')
   })
 })

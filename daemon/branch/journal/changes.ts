@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Change, NodeState } from '../../contract/changeset.ts'
 import type { Dir, Disk } from '../../lib/disk.ts'
-import { PuzzledError } from '../../lib/errors.ts'
+import { errnoOf, PuzzledError } from '../../lib/errors.ts'
 import { Reader, readChange, Writer } from '../changeset-codec.ts'
 import { PackedChange, plainChange, writeRecord } from '../packed-change.ts'
 import { changesName } from '../staging-area.ts'
@@ -101,6 +101,17 @@ export function writeChanges(
   }
   disk.writeAt(journal, name, end, sum.digest())
   disk.fsync(journal, name)
+}
+
+/** Where the list only helps to decide: one that is damaged, or half removed by retention, proves nothing. */
+export function changesIfKnown(disk: Disk, journal: Dir, commit: string): Change[] {
+  try {
+    return readChanges(disk, journal, commit)
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return []
+    if (error instanceof PuzzledError && error.code === 'record-damaged') return []
+    throw error
+  }
 }
 
 export function readChanges(disk: Disk, journal: Dir, commit: string): Change[] {

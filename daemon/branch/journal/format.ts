@@ -12,6 +12,8 @@ export interface Area {
   /** Absolute path of the private directory; the commit's own directory below it is named after the commit. */
   path: string
   dev: number
+  /** What its filesystem is; absent in old journals and where the kernel does not say. */
+  filesystemId?: string
   /** What is made in it belongs to this project, as everything does in the directories that it serves. */
   project?: number
 }
