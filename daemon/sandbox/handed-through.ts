@@ -4,6 +4,7 @@ import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { LostStream } from '../contract/branch.ts'
 import { duplicate, pipe } from '../kernel/pipe.ts'
+import { isByteStream } from '../kernel/socket-kind.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
 
 /** Is told of what an agent writes, as it passes; must not wait. */
@@ -90,6 +91,11 @@ function linkTo(fd: number, index: number): Link {
   const stat = fstatSync(fd)
   const known = stat.isFile() || stat.isSocket() || stat.isFIFO()
   if (!known) throw new PuzzledError('usage', `Descriptor ${index} is neither a file, a pipe nor a socket`)
+  // Found out only when the agent runs, nobody would hold that.
+  if (stat.isSocket() && !isByteStream(fd))
+    throw new PuzzledError('usage', `Descriptor ${index} is a socket of datagrams, or one that listens`, {
+      hint: 'Put a pipe in between: puzzlectl … | cat',
+    })
   const theirs = duplicate(fd)
   const { read, write } = pipe()
   return index === 0
