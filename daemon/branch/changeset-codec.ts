@@ -8,6 +8,7 @@ import type {
   NodeType,
   XattrEntry,
 } from '../contract/changeset.ts'
+import { packTime, unpackTime } from '../lib/file-time.ts'
 
 /**
  * One change as bytes. `canonicalChange` is what the digest covers: every field in a fixed order, integers little
@@ -49,9 +50,9 @@ export class Writer {
     this.#buffer.writeUInt32LE(value % 0x1_0000_0000, at)
     this.#buffer.writeUInt32LE(Math.floor(value / 0x1_0000_0000), at + 4)
   }
-  i64(value: bigint): void {
+  time(ns: bigint): void {
     const at = this.#room(8)
-    this.#buffer.writeBigInt64LE(value, at)
+    this.#buffer.writeBigInt64LE(packTime(ns), at)
   }
   bytes(value: Uint8Array): void {
     this.u32(value.length)
@@ -113,7 +114,7 @@ export function writeState(writer: Writer, state: NodeState | null, timeless: bo
   writer.u32(state.uid)
   writer.u32(state.gid)
   writer.u64(state.size)
-  writer.i64(timeless ? 0n : state.mtimeNs)
+  writer.time(timeless ? 0n : state.mtimeNs)
   writer.hex(state.sha256)
   writer.bytes(state.link ?? EMPTY)
   writer.u32(state.xattrs.length)
@@ -140,10 +141,10 @@ export function writeIdentity(
   writer.u64(identity.dev)
   writer.u64(identity.ino)
   writer.u64(identity.size)
-  writer.i64(identity.mtimeNs)
-  writer.i64(identity.ctimeNs)
+  writer.time(identity.mtimeNs)
+  writer.time(identity.ctimeNs)
   writer.u32(identity.nlink)
-  writer.i64(old?.mtimeNs ?? 0n)
+  writer.time(old?.mtimeNs ?? 0n)
 }
 
 /** Reads what `Writer` wrote; every read is checked against the end. */
@@ -182,8 +183,8 @@ export class Reader {
     const at = this.#take(8)
     return this.#buffer.readUInt32LE(at + 4) * 0x1_0000_0000 + this.#buffer.readUInt32LE(at)
   }
-  i64(): bigint {
-    return this.#buffer.readBigInt64LE(this.#take(8))
+  time(): bigint {
+    return unpackTime(this.#buffer.readBigInt64LE(this.#take(8)))
   }
   /** A view of the input, not a copy. */
   bytes(): Buffer {
@@ -230,11 +231,11 @@ export function readBehindPath(reader: Reader, base: number, path: Buffer): Chan
     dev: reader.u64(),
     ino: reader.u64(),
     size: reader.u64(),
-    mtimeNs: reader.i64(),
-    ctimeNs: reader.i64(),
+    mtimeNs: reader.time(),
+    ctimeNs: reader.time(),
     nlink: reader.u32(),
   }
-  const oldTime = reader.i64()
+  const oldTime = reader.time()
   // One object for what is one time: there may be a hundred thousand of them.
   if (old !== null) old.mtimeNs = oldTime === change.identity.mtimeNs ? change.identity.mtimeNs : oldTime
   return change
@@ -259,7 +260,7 @@ export function readState(reader: Reader): NodeState | null {
     uid: reader.u32(),
     gid: reader.u32(),
     size: reader.u64(),
-    mtimeNs: reader.i64(),
+    mtimeNs: reader.time(),
     xattrs: NONE,
   }
   const sha256 = reader.hex()

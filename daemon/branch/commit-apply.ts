@@ -1,8 +1,9 @@
 import { type Dir, type Disk, type DiskStat, nameOf } from '../lib/disk.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
+import { isTime } from '../lib/file-time.ts'
 import type { BaseDirs } from './base-dirs.ts'
-import { isTime, type Witness } from './commit-witness.ts'
+import type { Witness } from './commit-witness.ts'
 import { OPEN_FOR_WRITING } from './conflict.ts'
 import { fromMetaText, type MetaText, type Operation, pathOf, splitPath } from './journal/format.ts'
 

@@ -1,5 +1,6 @@
 import type { Change } from '../contract/changeset.ts'
 import { type Dir, type Disk, type DiskStat, nameOf } from '../lib/disk.ts'
+import { isTime } from '../lib/file-time.ts'
 import { type Operation, pathOf } from './journal/format.ts'
 import { SortedChanges } from './sorted-changes.ts'
 
@@ -73,10 +74,3 @@ function isNode(stat: DiskStat, change: Change, side: Side): boolean {
   const { identity } = change
   return identity === undefined || (identity.ino === stat.ino && identity.mtimeNs === stat.mtimeNs)
 }
-
-/** What filesystems keep of a time: all of it, or as much as FAT, NTFS and small inodes of ext4 have room for. */
-const GRAINS = [1n, 100n, 1_000n, 1_000_000n, 1_000_000_000n, 2_000_000_000n]
-
-/** Whether a time that was set is what a filesystem now shows. */
-export const isTime = (shown: bigint, set: bigint): boolean =>
-  GRAINS.some((grain) => set - (set % grain) === shown)

@@ -1,3 +1,4 @@
+import { asFileTime } from '../lib/file-time.ts'
 import { addressOf, cstring, KernelError, nameWord, type SysArg, trySyscall } from './ffi.ts'
 import { AT, S } from './file-numbers.ts'
 import { statx as layout, STATX_BASIC_STATS, STATX_MNT_ID } from './uapi/open.ts'
@@ -60,7 +61,7 @@ function statx(dir: number, path: SysArg, flags: number): number {
 }
 
 const time = (at: number): bigint =>
-  view.getBigInt64(at, true) * 1_000_000_000n + BigInt(view.getUint32(at + 8, true))
+  asFileTime(view.getBigInt64(at, true) * 1_000_000_000n + BigInt(view.getUint32(at + 8, true)))
 
 const word64 = (at: number): number => view.getUint32(at + 4, true) * 4_294_967_296 + view.getUint32(at, true)
 

@@ -4,8 +4,9 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { root } from '../tier/needs.ts'
-import { CommitGround, describeTree, sh } from './commit-ground.ts'
+import { needs, root } from '../tier/needs.ts'
+import { CommitGround, describeTree, NO_HOOKS, sh } from './commit-ground.ts'
+import { missingFor } from './filesystems.ts'
 
 /** What happens to a base, its filesystem or a layer between the review and the commit. */
 
@@ -86,13 +87,16 @@ describe.skipIf(root)('names and times at their limits', () => {
   const ground = new CommitGround()
 
   it('land as the agent saw them, and are taken back', async () => {
-    sh(`mkdir d; echo a > d/${LONG}; echo b > old; touch -d @-5.5 old d/${LONG}; touch -d @-7 d`, ground.base)
+    sh(
+      `mkdir d; echo a > d/${LONG}; echo b > old; touch -d @-5.5 old d/${LONG}; touch -d @-7 d; echo f > far; touch -d @10413792000.5 far`,
+      ground.base,
+    )
     const before = describeTree(ground.base)
     const branch = await ground.fork()
     const seen = ground.work(branch, (view) =>
       sh(
         `echo c > d/${LONG}; touch -d @-90000.25 d/${LONG}; mkdir -p m${LONG.slice(1)}/${LONG}; echo x > m${LONG.slice(1)}/${LONG}/${LONG}
-         echo e > old; touch -d @7258118400 old; echo n > d/new; touch -d @-1 d`,
+         echo e > old; touch -d @7258118400 old; echo n > d/new; chmod 600 far; echo x > last; touch -d @15032385535.75 last; touch -d @-1 d`,
         view,
       ),
     )
@@ -100,6 +104,32 @@ describe.skipIf(root)('names and times at their limits', () => {
     expect(describeTree(ground.base)).toEqual(seen)
     await ground.committer.revert(commit, branch.record.requester)
     expect(describeTree(ground.base)).toEqual(before)
+  })
+})
+
+describe('a filesystem on which times end in 2038', () => {
+  const it = needs(root, missingFor('ext4'))
+  const ground = new CommitGround()
+
+  it('takes a commit, and takes it back when that fails in the middle', async () => {
+    const image = join(ground.place, 'image')
+    sh(`truncate -s 32M ${image}; PATH=$PATH:/usr/sbin:/sbin; mkfs.ext4 -Fq -I 128 ${image}`, ground.place)
+    sh(`mount -o loop ${image} ${ground.base}; echo old > base/f`, ground.place)
+    try {
+      const branch = await ground.fork()
+      ground.work(branch, (view) =>
+        sh('echo new > f; echo early > early; touch -d @7258118400.5 early', view),
+      )
+      const changeset = await ground.diff(branch)
+      const afterIntent = async (): Promise<void> => {
+        sh('echo edited >> f', ground.base)
+      }
+      const failed = ground.committer.commit(branch.record, changeset, { ...NO_HOOKS, afterIntent })
+      await expect(failed).rejects.toMatchObject({ code: 'conflict' })
+      expect(sh('ls; cat f', ground.base)).toBe('f\nlost+found\nold\nedited\n')
+    } finally {
+      sh(`umount ${ground.base}`, ground.place)
+    }
   })
 })
 

@@ -57,7 +57,7 @@ function* pack(changes: Iterable<Change>, times: boolean): Generator<Buffer> {
   for (const change of changes) {
     writeRecord(writer, change)
     // Not in the canonical form of a directory, but a revert brings it back.
-    if (times) writer.i64(change.old?.mtimeNs ?? 0n)
+    if (times) writer.time(change.old?.mtimeNs ?? 0n)
     if (writer.length >= CHUNK) yield writer.take()
   }
   if (writer.length > 0) yield writer.take()
@@ -71,7 +71,7 @@ function unpack(bytes: Uint8Array, times: boolean): Change[] {
     const change = readChange(reader)
     changes.push(change)
     if (!times) continue
-    const mtimeNs = reader.i64()
+    const mtimeNs = reader.time()
     if (change.old !== null) change.old.mtimeNs = mtimeNs
   }
   return changes
