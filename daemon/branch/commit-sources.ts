@@ -1,6 +1,7 @@
 import type { Change, NodeState } from '../contract/changeset.ts'
 import type { Dir, Disk } from '../lib/disk.ts'
 import { errnoOf } from '../lib/errors.ts'
+import { openAll } from '../lib/open-all.ts'
 import type { SourceFile, Sources } from './commit-context.ts'
 import { isOperation, type Operation, pathOf, splitPath } from './journal/format.ts'
 
@@ -17,7 +18,8 @@ export class LayerSources implements Sources {
 
   constructor(disk: Disk, layers: readonly (readonly string[])[]) {
     this.#disk = disk
-    this.#layers = layers.map((paths) => paths.map((path) => disk.openRoot(path)))
+    const opened = openRoots(disk, layers.flat())
+    this.#layers = layers.map(({ length }) => opened.splice(0, length))
   }
 
   find(change: Change, state: NodeState): SourceFile | null {
@@ -59,6 +61,13 @@ export class LayerSources implements Sources {
   }
 }
 
+const openRoots = (disk: Disk, paths: readonly string[]): Dir[] =>
+  openAll(
+    paths,
+    (path) => disk.openRoot(path),
+    (dir) => disk.close(dir),
+  )
+
 /** A directory below another; `masked` where something that is no directory hides it. */
 export function tryOpen(disk: Disk, root: Dir, path: Uint8Array): Dir | 'absent' | 'masked' {
   try {
@@ -71,7 +80,10 @@ export function tryOpen(disk: Disk, root: Dir, path: Uint8Array): Dir | 'absent'
   }
 }
 
-/** The old content that a commit kept: in the slots of its operations, or still in the base where only metadata changed. */
+/**
+ * The old content that a commit kept: in the slots of its operations, or still in the base where only metadata changed. The
+ * areas are its own from the beginning, also when it cannot be made.
+ */
 export class KeptSources implements Sources {
   readonly #disk: Disk
   readonly #slots = new Map<string, Exclude<Operation, { kind: 'adjust' }>>()
@@ -81,7 +93,12 @@ export class KeptSources implements Sources {
   constructor(disk: Disk, operations: readonly Operation[], areas: readonly Dir[], roots: readonly string[]) {
     this.#disk = disk
     this.#areas = areas
-    this.#roots = roots.map((path) => disk.openRoot(path))
+    try {
+      this.#roots = openRoots(disk, roots)
+    } catch (error) {
+      for (const area of areas) disk.close(area)
+      throw error
+    }
     for (const operation of operations)
       if (isOperation(operation) && (operation.kind === 'swap' || operation.kind === 'remove'))
         this.#slots.set(keyOf(operation.base, pathOf(operation)), operation)

@@ -6,6 +6,7 @@ import { close, O, openat, openRoot, readlinkat, withFd } from '../kernel/paths.
 import { statFd, tryStatAt } from '../kernel/statx.ts'
 import { R_OK } from '../kernel/uapi/open.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { openAll } from '../lib/open-all.ts'
 import { kindOf, readAttributes } from './diff-node.ts'
 import type { LayerMount } from './overlay.ts'
 
@@ -34,7 +35,7 @@ export function readBothSides(
 
 /** Whether a layer has an entry for the path, or hides everything below one of its parents. */
 function touches(layers: readonly string[], names: readonly Buffer[]): boolean {
-  let dirs = layers.map((layer) => openRoot(layer))
+  let dirs = openAll(layers, openRoot, close)
   try {
     for (const name of names) {
       const found = dirs.map((dir) => tryStatAt(dir, name))
@@ -71,7 +72,7 @@ function readIn(
   limit: number,
   reader: Requester | null,
 ): ContentSide | null {
-  let dirs = roots.map((root) => openRoot(root))
+  let dirs = openAll(roots, openRoot, close)
   try {
     for (const name of names.slice(0, -1)) {
       const next = openMerged(dirs, name)
@@ -87,15 +88,20 @@ function readIn(
 
 function openMerged(dirs: readonly number[], name: Buffer): number[] {
   const opened: number[] = []
-  for (const dir of dirs) {
-    const stat = tryStatAt(dir, name)
-    if (stat === undefined) continue
-    if (kindOf(stat) !== 'dir') break
-    const fd = openat(dir, name, O.RDONLY | O.DIRECTORY)
-    opened.push(fd)
-    if (readAttributes(fd, 'trusted.overlay.').opaque) break
+  try {
+    for (const dir of dirs) {
+      const stat = tryStatAt(dir, name)
+      if (stat === undefined) continue
+      if (kindOf(stat) !== 'dir') break
+      const fd = openat(dir, name, O.RDONLY | O.DIRECTORY)
+      opened.push(fd)
+      if (readAttributes(fd, 'trusted.overlay.').opaque) break
+    }
+    return opened
+  } catch (error) {
+    for (const fd of opened) close(fd)
+    throw error
   }
-  return opened
 }
 
 function readTopmost(

@@ -114,34 +114,32 @@ export class DiffWalk {
   }
 
   #subdirectory(level: Level, { name, found }: Entry): boolean {
-    const opened = this.#openLayers(level, name, found)
-    const [attributes] = opened.attributes
-    if (attributes === undefined) return false
-    const old = lookUp(level.below, name)
-    const isDirectory = old !== undefined && kindOf(old.stat) === 'dir'
-    const baseFd = isDirectory ? openat(old.dir, name, DIRECTORY) : null
-    const child: Level = {
-      uppers: opened.uppers,
-      below: baseFd,
-      merged: opened.merged,
-      path: below(level.path, name),
-      depth: level.depth + 1,
-    }
+    // Whatever fails, and wherever: with a hostile base many of these calls can.
+    const opened: number[] = []
     try {
-      const fresh = stateOf(statFd(opened.uppers[0] ?? -1), attributes.xattrs)
+      const layers = this.#openLayers(level, name, found, opened)
+      const uppers = [...opened]
+      const [attributes] = layers.attributes
+      if (attributes === undefined) return false
+      const old = lookUp(level.below, name)
+      const before =
+        old === undefined || kindOf(old.stat) !== 'dir' ? undefined : openBelow(old, name, opened)
+      const child: Level = {
+        uppers,
+        below: before?.fd ?? null,
+        merged: layers.merged,
+        path: below(level.path, name),
+        depth: level.depth + 1,
+      }
+      const fresh = stateOf(statFd(uppers[0] ?? -1), attributes.xattrs)
       const deep = child.depth > MAX_DEPTH
       const findings = deep ? [...attributes.findings, TOO_DEEP] : attributes.findings
       const changed = !deep && this.#entries(child)
-      const before =
-        baseFd !== null && old !== undefined
-          ? { old: stateOf(old.stat, readBaseXattrs(baseFd)), stat: old.stat }
-          : undefined
-      if (before !== undefined) this.#directory(child, fresh, findings, before, changed)
-      else this.#newDirectory(child, name, fresh, findings, old)
+      if (before === undefined) this.#newDirectory(child, name, fresh, findings, old)
+      else this.#directory(child, fresh, findings, stateBefore(before), changed)
       return before === undefined
     } finally {
-      closeAll(opened.uppers)
-      if (baseFd !== null) close(baseFd)
+      closeAll(opened)
     }
   }
 
@@ -150,18 +148,18 @@ export class DiffWalk {
     level: Level,
     name: Buffer,
     found: Entry['found'],
-  ): { uppers: number[]; attributes: Attributes[]; merged: boolean } {
-    const uppers: number[] = []
+    opened: number[],
+  ): { attributes: Attributes[]; merged: boolean } {
     const attributes: Attributes[] = []
     for (const { layer, type } of found) {
       const fd = type === S.IFDIR ? openDirectoryIfThere(level.uppers[layer] ?? -1, name) : undefined
-      if (fd === undefined) return { uppers, attributes, merged: false }
-      uppers.push(fd)
+      if (fd === undefined) return { attributes, merged: false }
+      opened.push(fd)
       const marks = readAttributes(fd, this.#marks)
       attributes.push(marks)
-      if (marks.opaque) return { uppers, attributes, merged: false }
+      if (marks.opaque) return { attributes, merged: false }
     }
-    return { uppers, attributes, merged: level.merged }
+    return { attributes, merged: level.merged }
   }
 
   /** A directory on both sides. Its time alone counts only where names in it came or went. */
@@ -233,6 +231,18 @@ function lookUp(dir: number | null, name: Buffer): Below | undefined {
   const stat = tryStatAt(dir, name)
   return stat === undefined || kindOf(stat) === 'whiteout' ? undefined : { dir, stat }
 }
+
+/** A directory of the base, which is closed with what else was opened. */
+function openBelow(old: Below, name: Buffer, opened: number[]): { fd: number; stat: Stat } {
+  const fd = openat(old.dir, name, DIRECTORY)
+  opened.push(fd)
+  return { fd, stat: old.stat }
+}
+
+const stateBefore = ({ fd, stat }: { fd: number; stat: Stat }): { old: NodeState; stat: Stat } => ({
+  old: stateOf(stat, readBaseXattrs(fd)),
+  stat,
+})
 
 function kindAt(dir: number, name: Buffer): ReturnType<typeof kindOf> | undefined {
   const stat = tryStatAt(dir, name)

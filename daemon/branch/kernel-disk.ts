@@ -53,9 +53,12 @@ export class KernelDisk implements Disk {
     if (path.length === 0) return openat2(dir, DOT, OPEN_DIR)
     let at = dir
     for (const part of partsOf(path)) {
-      const next = openPart(at, part)
-      if (at !== dir) close(at)
-      at = next
+      const from = at
+      try {
+        at = openPart(from, part)
+      } finally {
+        if (from !== dir) close(from)
+      }
     }
     return at
   }

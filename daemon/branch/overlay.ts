@@ -5,7 +5,7 @@ import type { NodeState } from '../contract/changeset.ts'
 import type { Profile } from '../contract/profile.ts'
 import { readClock } from '../kernel/clock.ts'
 import { fstatfs } from '../kernel/file-data.ts'
-import { close, fchmod, fchown, futimens, openRoot, withFd } from '../kernel/paths.ts'
+import { fchmod, fchown, futimens, openRoot, withFd } from '../kernel/paths.ts'
 import { statFd } from '../kernel/statx.ts'
 import { getXattr, listXattrs, setXattr } from '../kernel/xattr.ts'
 import { PuzzledError } from '../lib/errors.ts'
@@ -128,22 +128,19 @@ function makeLayer(layers: string, layer: number, index: number, like: string): 
   mkdirSync(join(directory, 'work'), { mode: 0o700, recursive: true })
   mkdirSync(join(directory, 'upper'), { mode: 0o700 })
   if (layer === 1) recordRoot(directory, like)
-  const from = openRoot(like)
-  const to = openRoot(join(directory, 'upper'))
-  try {
-    const stat = statFd(from)
-    fchown(to, stat.uid, stat.gid)
-    for (const name of listXattrs(from)) {
-      if (!isCarried(name)) continue
-      const value = getXattr(from, name)
-      if (value !== undefined) setXattr(to, name, value)
-    }
-    fchmod(to, stat.mode & 0o7777)
-    futimens(to, stat.mtimeNs)
-  } finally {
-    close(from)
-    close(to)
+  withFd(openRoot(like), (from) => withFd(openRoot(join(directory, 'upper')), (to) => copyRoot(from, to)))
+}
+
+function copyRoot(from: number, to: number): void {
+  const stat = statFd(from)
+  fchown(to, stat.uid, stat.gid)
+  for (const name of listXattrs(from)) {
+    if (!isCarried(name)) continue
+    const value = getXattr(from, name)
+    if (value !== undefined) setXattr(to, name, value)
   }
+  fchmod(to, stat.mode & 0o7777)
+  futimens(to, stat.mtimeNs)
 }
 
 /** What the base's root was at the fork: a diff must not take a later change of somebody else for the agent's. */

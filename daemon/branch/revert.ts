@@ -36,27 +36,37 @@ export function reverseOf(disk: Disk, journalPath: string, request: RevertReques
     const changes = readChanges(disk, journal, request.commit).map(reverseChange)
     const bases = read.begin.roots.map(({ path }) => path)
     const areas = openAreas(disk, journal, read.begin.areas, request.commit, 'open')
-    return {
-      job: {
-        commit: request.as,
-        branch: read.begin.branch,
-        digest: digestOf({ bases, changes, requests: [] }),
-        part: false,
-        reverts: request.commit,
-        requester: request.requester,
-        at: request.at,
-        // Compared by state: what the commit landed must still be there.
-        forkedAtNs: null,
-        allowSetuid: true,
-        bases: read.begin.roots.map((root) => baseOf(disk, root)),
-        changes,
-      },
-      sources: new KeptSources(disk, read.operations, areas, bases),
+    const sources = new KeptSources(disk, read.operations, areas, bases)
+    try {
+      return { job: reverseJob(disk, read, changes, request), sources }
+    } catch (error) {
+      sources.close()
+      throw error
     }
   } finally {
     disk.close(journal)
   }
 }
+
+const reverseJob = (
+  disk: Disk,
+  { begin }: ReadJournal,
+  changes: readonly Change[],
+  request: RevertRequest,
+): CommitJob => ({
+  commit: request.as,
+  branch: begin.branch,
+  digest: digestOf({ bases: begin.roots.map(({ path }) => path), changes, requests: [] }),
+  part: false,
+  reverts: request.commit,
+  requester: request.requester,
+  at: request.at,
+  // Compared by state: what the commit landed must still be there.
+  forkedAtNs: null,
+  allowSetuid: true,
+  bases: begin.roots.map((root) => baseOf(disk, root)),
+  changes,
+})
 
 export function readCommitted(disk: Disk, journal: Dir, commit: string): ReadJournal {
   let read: ReturnType<typeof parseJournal>
