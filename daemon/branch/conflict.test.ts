@@ -7,7 +7,7 @@ import { conflictError, conflictOf, MAX_CONFLICTS } from './conflict.ts'
 const FORK = 1000n
 const stat = (change: Partial<DiskStat> = {}): DiskStat => ({
   ...{ kind: 'file', dev: 1, ino: 2, mode: 0o644, uid: 1000, gid: 1000, size: 3 },
-  ...{ mtimeNs: 10n, ctimeNs: 10n, nlink: 1, sealed: null },
+  ...{ mtimeNs: 10n, ctimeNs: 10n, nlink: 1, allocated: 0, sealed: null },
   ...change,
 })
 const seen = { dev: 1, ino: 2, size: 3, mtimeNs: 10n, ctimeNs: 10n, nlink: 1 }

@@ -273,9 +273,13 @@ function toDiskStat(stat: Stat): DiskStat {
     kind: kindOf(stat),
     mode: stat.mode & 0o7777,
     ...{ dev, ino, uid, gid, size, mtimeNs, ctimeNs, nlink },
+    allocated: stat.blocks * BLOCK,
     sealed: sealOf(attributes),
   }
 }
+
+/** What statx counts in, whatever the blocks of the filesystem are. */
+const BLOCK = 512
 
 const sealOf = (attributes: number): DiskStat['sealed'] =>
   (attributes & STATX_ATTR_IMMUTABLE) !== 0

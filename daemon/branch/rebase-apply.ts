@@ -34,9 +34,10 @@ export class Reapplier {
   apply(changes: readonly Change[]): void {
     for (const change of changes.toReversed())
       if (change.old !== null && makesRoom(change)) this.#remove(change, change.old)
-    // A file of the base that gained names is there already; the new names are linked to it.
+    // A file of the base that gained names is there already; the new names are linked to it, also those that were another
+    // file with the same content.
     for (const change of changes)
-      if (change.hardlink !== undefined && change.kind === 'metadata')
+      if (change.hardlink !== undefined && change.kind === 'metadata' && !this.#links.has(change.hardlink))
         this.#links.set(change.hardlink, change)
     for (const change of changes) if (change.new !== null) this.#make(change, change.new)
     // Children first: filling a directory changes its times, and its own mode may forbid it.
@@ -57,10 +58,20 @@ export class Reapplier {
         if (change.old?.type !== 'dir') this.#disk.makeDir(dir, name, 0o700)
         return
       }
-      if (change.kind !== 'metadata') this.#fill(change, state, dir, name)
+      if (this.#joins(change)) this.#disk.unlink(dir, name)
+      if (change.kind !== 'metadata' || this.#joins(change)) this.#fill(change, state, dir, name)
       this.#meta(dir, name, change)
     })
     failpoint('rebase.reapplied-one')
+  }
+
+  /** One that keeps its content, and becomes the same file as another. */
+  #joins(change: Change): boolean {
+    return (
+      change.kind === 'metadata' &&
+      change.hardlink !== undefined &&
+      this.#links.get(change.hardlink) !== change
+    )
   }
 
   #fill(change: Change, state: NodeState, dir: Dir, name: Uint8Array): void {

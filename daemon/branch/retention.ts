@@ -129,7 +129,7 @@ export function treeSize(disk: Disk, path: string, name: Uint8Array): number {
 function sizeBelow(disk: Disk, parent: Dir, name: Uint8Array, depth = 0): number {
   const stat = disk.stat(parent, name)
   if (stat === null) return 0
-  if (stat.kind !== 'dir') return stat.size
+  if (stat.kind !== 'dir') return stat.allocated
   if (depth > 256) return 0
   const dir = disk.openDir(parent, name)
   try {

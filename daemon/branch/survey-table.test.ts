@@ -4,7 +4,7 @@ import { SurveyTable } from './survey-table.ts'
 
 const stat = (change: Partial<DiskStat>): DiskStat => ({
   ...{ kind: 'file', dev: 1, ino: 2, mode: 0o644, uid: 0, gid: 0, size: 3 },
-  ...{ mtimeNs: 4n, ctimeNs: 5n, nlink: 1, sealed: null },
+  ...{ mtimeNs: 4n, ctimeNs: 5n, nlink: 1, allocated: 0, sealed: null },
   ...change,
 })
 

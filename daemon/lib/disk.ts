@@ -15,6 +15,8 @@ export interface DiskStat {
   uid: number
   gid: number
   size: number
+  /** Bytes on the disk: holes take none. */
+  allocated: number
   mtimeNs: bigint
   ctimeNs: bigint
   nlink: number

@@ -137,7 +137,8 @@ export class ModelDisk implements Disk {
     if (ino === undefined) return null
     const { kind, fs: dev, mode, uid, gid, mtimeNs, ctimeNs, data, link } = this.#node(ino)
     const size = kind === 'file' ? data.length : kind === 'symlink' ? link.length : 0
-    return { kind, dev, ino, mode, uid, gid, size, mtimeNs, ctimeNs, nlink: this.#links(ino), sealed: null }
+    const nlink = this.#links(ino)
+    return { kind, dev, ino, mode, uid, gid, size, allocated: size, mtimeNs, ctimeNs, nlink, sealed: null }
   }
 
   list(dir: Dir): Buffer[] {

@@ -105,6 +105,21 @@ describe('what a commit left on a filesystem that is not mounted', () => {
     },
   )
 
+  it('counts as what it takes up: a large file of holes can be taken back', async () => {
+    const base = join(stick.at, 'base')
+    mkdirSync(base)
+    sh('truncate -s 64M image', base)
+    const branch = await store.fork([base])
+    branch.record = { ...branch.record, createdAt: new Date().toISOString() }
+    sh('rm image', branch.mount())
+    branch.unmount()
+    const changeset = await new LayerDiffer(store).diff(branch.record)
+    await committer.commit(branch.record, changeset, NO_HOOKS)
+    expect(collect({ ...DEFAULT_RETENTION, bytes: 1 << 20 })).toEqual([])
+    expect(collect({ ...DEFAULT_RETENTION, bytes: 0 })).toHaveLength(1)
+    stick.pull()
+  })
+
   it('is given up at last where filesystems never come back', async () => {
     const commits = [await land(join(stick.at, 'a')), await land(join(stick.at, 'b'))]
     stick.pull()
