@@ -74,6 +74,21 @@ describe('output for which there is no space', () => {
   })
 })
 
+describe('output that cannot be written for another reason', () => {
+  const redirected = (redirection: string, ...args: string[]) => {
+    const script = `"$@" ${redirection}`
+    return spawnSync('sh', ['-c', script, 'sh', process.execPath, program, ...args], { encoding: 'utf8' })
+  }
+
+  it('is a sentence and a status, too', () => {
+    const { status, stderr } = redirected('1< /etc/passwd', 'profile', 'list')
+    expect([status, stderr]).toEqual([71, 'puzzlectl: Cannot write the output: EBADF\n'])
+  })
+
+  it('leaves the status, where it is what was wrong that cannot be told', () =>
+    expect(redirected('2< /etc/passwd', 'profile', 'show', 'no-such').status).toBe(65))
+})
+
 describe('help', () => {
   it('is the same by option and by verb, and tells what is special about a verb first', () => {
     const { status, out } = call('run', '--help')

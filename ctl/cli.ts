@@ -112,14 +112,17 @@ function startThere(verb: Verb, options: OptionValues): OptionValues {
   })
 }
 
+const arrives = (printed: Promise<void>): Promise<boolean> =>
+  printed.then(
+    () => true,
+    () => false,
+  )
+
 async function report(context: VerbContext, error: unknown): Promise<void> {
   // Where there is no space for the document either, a person is told.
-  const print = (): Promise<boolean> =>
-    context.print(jsonText(errorJson(error))).then(
-      () => true,
-      () => false,
-    )
-  if (!(context.json && (await print()))) await context.printError(errorText(error, context.paintErrors), 4)
+  if (context.json && (await arrives(context.print(jsonText(errorJson(error)))))) return
+  // Where nobody can be told, the status is what is left to say.
+  await arrives(context.printError(errorText(error, context.paintErrors), 4))
 }
 
 /** An engine that never came up was reported already; one that cannot close is reported here. */

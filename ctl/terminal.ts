@@ -1,4 +1,4 @@
-import { PuzzledError } from '../daemon/lib/errors.ts'
+import { errnoOf, PuzzledError } from '../daemon/lib/errors.ts'
 import { colours, type Paint, plain } from './render/paint.ts'
 
 /** Colours only for a person: a terminal, and `NO_COLOR` (any value) not set. */
@@ -18,9 +18,14 @@ const isFull = ({ code }: NodeJS.ErrnoException): boolean => code === 'ENOSPC' |
 export function outliveReaders(...streams: readonly NodeJS.WritableStream[]): void {
   for (const stream of streams)
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      // Whoever wrote is told of a full disk, and says so in a sentence.
-      if (!isClosedReader(error) && !isFull(error)) throw error
+      // Whoever wrote is told of a full disk, or that it is open for reading only, and says so in a sentence.
+      if (!isClosedReader(error) && errnoOf(error) === undefined) throw error
     })
+}
+
+function unwritten(error: Error): Error {
+  const errno = errnoOf(error)
+  return errno === undefined ? error : new PuzzledError('kernel-refused', `Cannot write the output: ${errno}`)
 }
 
 /** Waits until the text is handed to the kernel. */
@@ -30,7 +35,7 @@ export function write(stream: NodeJS.WritableStream, text: string | Uint8Array):
       if (error === null || error === undefined || isClosedReader(error)) resolve()
       else if (isFull(error))
         reject(new PuzzledError('no-space', 'Cannot write the output: no space is left where it goes'))
-      else reject(error)
+      else reject(unwritten(error))
     })
   })
 }
