@@ -25,6 +25,7 @@ import { readConfig } from './lib/read-config.ts'
 import { sealPrototypes } from './lib/seal.ts'
 import { SteadyFile } from './lib/steady-file.ts'
 import { serveMetrics } from './process-metrics.ts'
+import { lateClose } from './sandbox/late-close.ts'
 
 const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
 const VERSION = process.env.PUZZLED_BUILD_VERSION ?? 'unbuilt'
@@ -135,9 +136,7 @@ async function serveOnBus(
     groups: () => groupsOf(live),
     nameOf: userName,
     takeDescriptors,
-    closeDescriptors: (ours) => {
-      for (const fd of ours) closeSync(fd)
-    },
+    closeDescriptors: (ours) => lateClose.close(ours),
     reload: reloadAll,
     blame: unlessUnknown(auditOf(config.state_dir).blame),
     finished: engine.finished,
@@ -217,6 +216,7 @@ function startWatchdog(): () => void {
 function takeDescriptors(pid: number, uid: number, wanted: readonly number[]): Map<number, number> {
   const ours = new Map<number, number>()
   if (wanted.length === 0) return ours
+  lateClose.demandRoom()
   const process = pidfdOpen(pid)
   try {
     // Held now; whoever has this number must still be the caller's, or the caller would get another's descriptors.
@@ -226,7 +226,7 @@ function takeDescriptors(pid: number, uid: number, wanted: readonly number[]): M
     demandOwner(pid, uid)
     return ours
   } catch (error) {
-    for (const fd of ours.values()) closeSync(fd)
+    lateClose.close(ours.values())
     if (errnoOf(error) !== 'EBADF') throw error
     throw new PuzzledError('usage', `The caller has not all of the descriptors ${wanted.join(', ')}`)
   } finally {

@@ -6,6 +6,7 @@ import type { LostStream } from '../contract/branch.ts'
 import { duplicate, pipe } from '../kernel/pipe.ts'
 import { isByteStream } from '../kernel/socket-kind.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { lateClose } from './late-close.ts'
 
 /** Is told of what an agent writes, as it passes; must not wait. */
 export type OutputObserver = (stream: 'stdout' | 'stderr', bytes: Buffer) => void
@@ -44,7 +45,8 @@ export function handThrough(
 ): HandedThrough {
   const links: Link[] = []
   const byFile = new Map<string, number>()
-  const made = (): number[] => links.flatMap(({ from, to, childEnd }) => [from, to, childEnd])
+  const ours = (): number[] =>
+    links.flatMap(({ from, to, last }) => [from, to, ...(last === null ? [] : [last])])
   try {
     const child = descriptors.map((fd, index) => {
       if (fd === null) return -1
@@ -61,11 +63,11 @@ export function handThrough(
     return {
       child,
       childEnds: links.map(({ childEnd }) => childEnd),
-      ours: links.flatMap(({ from, to }) => [from, to]),
+      ours: ours(),
       copy: () => copyAll(links, observe),
     }
   } catch (error) {
-    for (const fd of made()) closeSync(fd)
+    for (const fd of [...ours(), ...links.map(({ childEnd }) => childEnd)]) closeSync(fd)
     throw error
   }
 }
@@ -75,6 +77,8 @@ interface Link {
   readonly from: number
   readonly to: number
   readonly childEnd: number
+  /** One more copy of a socket that somebody else handed to us: Node's own must not be the last to be closed. */
+  readonly last: number | null
 }
 
 function isHarmless(fd: number, index: number): boolean {
@@ -87,6 +91,8 @@ function identity(fd: number): string {
   return `${dev}:${ino}`
 }
 
+const LAST_STANDARD = 2
+
 function linkTo(fd: number, index: number): Link {
   const stat = fstatSync(fd)
   const known = stat.isFile() || stat.isSocket() || stat.isFIFO()
@@ -97,21 +103,24 @@ function linkTo(fd: number, index: number): Link {
       hint: 'Put a pipe in between: puzzlectl … | cat',
     })
   const theirs = duplicate(fd)
+  // Those of this process itself stay open in it.
+  const last = stat.isSocket() && fd > LAST_STANDARD ? duplicate(fd) : null
   const { read, write } = pipe()
   return index === 0
-    ? { stream: 'stdin', from: theirs, to: write, childEnd: read }
-    : { stream: index === 1 ? 'stdout' : 'stderr', from: read, to: theirs, childEnd: write }
+    ? { stream: 'stdin', from: theirs, to: write, childEnd: read, last }
+    : { stream: index === 1 ? 'stdout' : 'stderr', from: read, to: theirs, childEnd: write, last }
 }
 
 function copyAll(links: readonly Link[], observe: OutputObserver): Copied {
   const lost: LostStream[] = []
-  const copies = links.map(({ stream, from, to }) => {
+  const copies = links.map(({ stream, from, to, last }) => {
     const [source, target] = [reader(from), writer(to)]
     if (stream !== 'stdin') source.on('data', (bytes: Buffer) => observe(stream, bytes))
     const callers = stream === 'stdin' ? source : target
     callers.once('error', (error) => {
       if (!isGone(error)) lost.push({ stream, errno: errnoOf(error) ?? 'EIO' })
     })
+    if (last !== null) callers.once('close', () => lateClose.close([last]))
     return { stream, ...copyOne(source, target) }
   })
   const outputs = copies.filter(({ stream }) => stream !== 'stdin').map(({ done }) => done)

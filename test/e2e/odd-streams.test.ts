@@ -1,10 +1,12 @@
-import { readdirSync } from 'node:fs'
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
 import { program } from '../tier/needs.ts'
 import { onBus } from './grounds.ts'
 import { WHO } from './private-bus.ts'
 
+const POLL = { timeout: 60_000, interval: 200 }
 const puzzlectl = fileURLToPath(new URL('../../dist/puzzlectl.js', import.meta.url))
 
 /** Becomes `puzzlectl run` with this socket for one of its streams. */
@@ -42,5 +44,66 @@ describe('a stream of a caller that is none', () => {
     }
     expect((await here.puzzlectl(WHO.developer, 'ls', '-q')).out).toBe('')
     await expect.poll(open).toBeLessThanOrEqual(before)
+  })
+})
+
+const LINGER_SECONDS = 25
+
+/**
+ * Runs `puzzlectl` with a socket for one of its streams that is full and lingers, and whose last copy is the daemon's once
+ * everybody else has gone. What is written at the end says that this is so.
+ */
+const LINGERING = `
+import os, socket, struct, subprocess, sys, time
+listener = socket.create_server(("127.0.0.1", 0))
+end = socket.create_connection(listener.getsockname())
+other, _ = listener.accept()
+end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, ${LINGER_SECONDS}))
+end.setblocking(False)
+try:
+    while True: end.send(bytes(65536))
+except BlockingIOError: pass
+streams = {0: subprocess.DEVNULL, 1: subprocess.DEVNULL, int(sys.argv[1]): end.fileno()}
+run = subprocess.Popen(sys.argv[2:], stdin=streams[0], stdout=streams[1], stderr=subprocess.DEVNULL)
+end.close()
+while not os.path.exists("begun"): time.sleep(0.05)
+run.kill(); run.wait()
+print("gone", flush=True)
+time.sleep(${LINGER_SECONDS + 10})
+`
+
+describe('a socket that lingers', () => {
+  const { here, it } = onBus('each', program('python3'))
+
+  it.for([0, 1])('as descriptor %i holds nobody up but who closes it', async (stream) => {
+    const begun = join(here.project, 'begun')
+    const argv = [process.execPath, puzzlectl, 'run', '--base', here.project, '--', 'sh', '-c']
+    const script = 'echo > /dev/null; sleep 3'
+    chmodSync(here.project, 0o777)
+    const held = here.background(WHO.developer, [
+      '/usr/bin/python3',
+      '-c',
+      LINGERING,
+      String(stream),
+      ...argv,
+      script,
+    ])
+    try {
+      await expect
+        .poll(async () => (await here.puzzlectl(WHO.developer, 'ls')).out, POLL)
+        .toContain('running')
+      writeFileSync(begun, '')
+      let longest = 0
+      for (const until = performance.now() + 8_000; performance.now() < until; ) {
+        const before = performance.now()
+        expect((await here.puzzlectl(WHO.developer, 'ls')).status).toBe(0)
+        longest = Math.max(longest, performance.now() - before)
+      }
+      expect((await here.puzzlectl(WHO.developer, 'ls')).out).not.toContain('running')
+      expect(longest).toBeLessThan((LINGER_SECONDS * 1000) / 2)
+    } finally {
+      held.child.kill('SIGKILL')
+      await held.exited
+    }
   })
 })
