@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
@@ -98,4 +99,32 @@ describe('S20 what an agent can watch', () => {
       })
     },
   )
+})
+
+describe('S20 what an agent can lock', () => {
+  const locking = needs(root, program('flock'))
+  const SHOWN = '/usr/bin/env'
+  /** Whether somebody of the host would get it at once. */
+  const isFree = (path: string): boolean => spawnSync('flock', ['-n', path, 'true']).status === 0
+
+  locking('is a file that is shown to it, as any user can; in a base it locks its own copy', async () => {
+    const branch = branchFor()
+    const file = join(branch.base, 'file')
+    writeFileSync(file, '')
+    expect([isFree(SHOWN), isFree(file)], 'before').toEqual([true, true])
+    const both = ['flock', SHOWN, 'flock', file, 'sh', '-c', 'echo held; cat']
+    const agent = await launcher.start(requestOf(branch, both))
+    agent.errors?.resume()
+    const seen: boolean[][] = []
+    for await (const part of agent.output ?? []) {
+      if (!String(part).includes('held')) continue
+      seen.push([isFree(SHOWN), isFree(file)])
+      agent.input?.end()
+    }
+    expect(await agent.exited).toMatchObject({ code: 0 })
+    expect([...seen, [isFree(SHOWN), isFree(file)]]).toEqual([
+      [false, true],
+      [true, true],
+    ])
+  })
 })
