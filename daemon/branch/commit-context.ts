@@ -63,6 +63,8 @@ export interface CommitContext {
   sources: Sources
   /** What earlier parts of the branch landed, and when: see `ownLandings`. */
   landings?: ReadonlyMap<string, bigint>
+  /** What others removed since the fork: see `removedSince`. */
+  removed?: ReadonlyMap<string, string>
   /** Compares the layers with what was approved, once nothing can write to them any more. Before INTENT, beside a sync. */
   recheck?: () => void
   /** Hears of every entry that is staged, which is most of the work. */

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../contract/errors.ts'
+import { KernelError } from '../kernel/ffi.ts'
 import { type Dir, NO_NAME } from '../lib/disk.ts'
 import { combineErrors, errnoOf, PuzzledError } from '../lib/errors.ts'
 import { failpoint } from '../lib/failpoint.ts'
@@ -155,6 +156,10 @@ const HINTS: Readonly<Record<string, string>> = {
     'Nothing was changed. A file belongs to another project (quota) than its directory; give it that of its directory.',
 }
 
+/** What was a link when it was looked at is none any more: the base changes under the commit. */
+const isNoLink = (error: unknown): boolean =>
+  error instanceof KernelError && error.call === 'readlinkat' && error.errnoName === 'EINVAL'
+
 /** What a filesystem says, as an error of the table. */
 export function asCommitError(error: unknown, cause: unknown = error): Error {
   if (error instanceof PuzzledError) return error
@@ -162,7 +167,8 @@ export function asCommitError(error: unknown, cause: unknown = error): Error {
   // Not from the filesystem: a defect, or a test that cut the power.
   if (errno === undefined) return error instanceof Error ? error : new Error(String(error))
   const message = error instanceof Error ? error.message : String(error)
-  return new PuzzledError(CODES[errno] ?? 'kernel-refused', `The commit was refused: ${message}`, {
+  const code = isNoLink(error) ? 'conflict' : (CODES[errno] ?? 'kernel-refused')
+  return new PuzzledError(code, `The commit was refused: ${message}`, {
     cause,
     hint: HINTS[errno] ?? 'Nothing was changed; the branch is as it was.',
   })

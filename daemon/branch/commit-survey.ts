@@ -8,6 +8,7 @@ import type { CommitPlan, PlannedOperation } from './commit-plan.ts'
 import { conflictError, conflictOf, type Found, OPEN_FOR_WRITING } from './conflict.ts'
 import { splitPath } from './journal/format.ts'
 import { landingKey } from './own-landings.ts'
+import { absoluteKey } from './removed-since.ts'
 import { SurveyTable } from './survey-table.ts'
 
 interface Collision {
@@ -110,7 +111,9 @@ function compare(
     const target = context.disk.stat(at.dir, name)
     refuseSealed(change.path, target)
     const since = context.landings?.get(landingKey(change.base, change.path)) ?? job.forkedAtNs
-    const message = conflictOf(change, lookCloser(context, at.dir, name, change, target), since)
+    const message =
+      conflictOf(change, lookCloser(context, at.dir, name, change, target), since) ??
+      removalOf(context, job, change)
     if (message !== null) collisions.push({ path: change.path, message })
     return { parent: at.ino, target }
   } catch (error) {
@@ -118,6 +121,13 @@ function compare(
     collisions.push({ path: change.path, message: unreachableBecause(error) })
     return null
   }
+}
+
+/** Only of what the base lacks: what is there again is somebody's newer work, and a conflict by that. */
+function removalOf({ removed }: CommitContext, job: CommitJob, { base, path, old }: Change): string | null {
+  if (removed === undefined || removed.size === 0 || old !== null) return null
+  const commit = removed.get(absoluteKey(job.bases[base]?.path, path))
+  return commit === undefined ? null : `commit ${commit} removed it after the fork`
 }
 
 /** The kernel refuses it, to root as well, and a directory could not be brought back once something was put into it. */

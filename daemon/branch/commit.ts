@@ -16,6 +16,7 @@ import { writeChanges } from './journal/changes.ts'
 import { splitPath, textOf } from './journal/format.ts'
 import { PackedOperations } from './journal/packed-operations.ts'
 import { type JournalEnd, publishIntent, writePending } from './journal/writer.ts'
+import { removedSince } from './removed-since.ts'
 import { filesystemMark, isSameFilesystem } from './same-filesystem.ts'
 import { openAreas, removeLeftovers, withdraw, writeOpening } from './staging-area.ts'
 import type { SurveyTable } from './survey-table.ts'
@@ -31,12 +32,13 @@ export interface Landed {
  * Lands one changeset. The order is the invariants J1–J7 of docs/journal.md and nothing else: stage, sync, INTENT,
  * rename, sync, DONE. Throws with the old base in place, or as `stuck`.
  */
-export async function land(context: CommitContext, job: CommitJob, hooks: JobHooks): Promise<Landed> {
-  const { disk } = context
-  const { bases, unlock } = openBases(context, job)
-  const journal = disk.openRoot(context.journal)
+export async function land(given: CommitContext, job: CommitJob, hooks: JobHooks): Promise<Landed> {
+  const { disk } = given
+  const { bases, unlock } = openBases(given, job)
+  const journal = disk.openRoot(given.journal)
   let ground: Ground | undefined
   try {
+    const context = { ...given, removed: removedSince(disk, journal, job) }
     const plan = makePlan(job, bases)
     let surveyed: SurveyTable | undefined = survey(context, job, plan, bases)
     requireWritable(context, job, plan, bases)
