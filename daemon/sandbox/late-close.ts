@@ -30,7 +30,8 @@ export class LateClose {
   #help: NodeJS.Timeout | undefined
   #rest: NodeJS.Timeout | undefined
 
-  constructor(start: () => Closer = () => startWorker(workerPath('close'))) {
+  // Node complains of a thread that closes what another one has opened.
+  constructor(start: () => Closer = () => startWorker(workerPath('close'), { trackUnmanagedFds: false })) {
     this.#start = start
   }
 
