@@ -23,6 +23,10 @@ export const VERBS: readonly Verb[] = [
       ['--name <name>', 'a name for the branch'],
       ['-e, --env <name[=value]>', 'pass or set a variable', 'repeat'],
       ['--budget <kind=value>', 'a lower limit: wall=10m, memory=2G, pids=100, …', 'repeat'],
+      [
+        '--restart <never|on-failure|always>',
+        'start it again when it has ended; with :N at most N times (default: never)',
+      ],
       ['-d, --detach', 'return as soon as the command runs (needs the daemon)'],
       ['-t, --tty', 'with --detach: give it a terminal, to attach to later'],
     ],

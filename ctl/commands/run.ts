@@ -9,6 +9,7 @@ import { BANNER_HANG, bannerText } from '../render/banner.ts'
 import { errorText } from '../render/error.ts'
 import { runStatus } from '../render/exit-status.ts'
 import { runRequest } from '../request.ts'
+import { parseRestart } from '../restart-option.ts'
 import { ForwardedSignals } from '../signals.ts'
 import { relay, sessionStdio, unattendedTerminal } from '../stdio.ts'
 import {
@@ -85,6 +86,7 @@ function requestOf(command: readonly string[], options: OptionValues): RunReques
     budgets: parseBudgets(listOption(options, 'budget')),
     setEnvironment: askedEnvironment(listOption(options, 'env')),
     stdio: stdioOf(options),
+    restart: parseRestart(textOption(options, 'restart') ?? 'never'),
     unattended: flagOption(options, 'detach'),
   })
 }

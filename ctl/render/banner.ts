@@ -2,7 +2,7 @@
 import type { AgentExit, LostStream } from '../../daemon/contract/branch.ts'
 import type { Outcome } from '../../daemon/contract/engine.ts'
 import type { Paint } from './paint.ts'
-import { bytesText } from './sizes.ts'
+import { bytesText, timesText } from './sizes.ts'
 import { visibleLine } from './visible.ts'
 
 /** How much of an id is shown in commands to type; ten random letters are told apart by far fewer. */
@@ -48,7 +48,13 @@ export function summaryText(outcome: Outcome, paint: Paint): string {
   const changes = known ? `${changesText(outcome)}; ` : ''
   const head = `${paint.bold('puzzled:')} branch ${id}: ${changes}${verdictText(outcome, paint)}`
   const lost = outcome.exit === null ? [] : lostLines(outcome.exit, paint)
-  const lines = [head, ...endLine(outcome, paint), ...lost, ...warningLines(outcome.warnings, paint)]
+  const lines = [
+    head,
+    ...endLine(outcome, paint),
+    ...restartLine(outcome),
+    ...lost,
+    ...warningLines(outcome.warnings, paint),
+  ]
   for (const { path, message } of outcome.conflicts.slice(0, 5))
     lines.push(`  ${paint.red('conflict')} ${visibleLine(path)}: ${visibleLine(message)}`)
   for (const line of findingLines(outcome, paint)) lines.push(line)
@@ -60,6 +66,11 @@ function endLine({ exit, verdict }: Outcome, paint: Paint): string[] {
   if (exit === null || verdict?.hold.some(({ rule }) => rule === 'agent-failed')) return []
   const text = exit.why === undefined ? ENDS[exit.cause] : visibleLine(exit.why)
   return text === undefined ? [] : [`  ${paint.yellow(exit.cause)} ${text}`]
+}
+
+function restartLine({ exit }: Outcome): string[] {
+  const times = exit?.restarts ?? 0
+  return times === 0 ? [] : [`  the agent was started again ${timesText(times)}`]
 }
 
 const ENDS: Readonly<Partial<Record<AgentExit['cause'], string>>> = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { BranchRecord } from '../../daemon/contract/branch.ts'
+import type { AgentExit, BranchRecord } from '../../daemon/contract/branch.ts'
 import type { Verdict } from '../../daemon/contract/verdict.ts'
 import { branchRecord } from '../../test/fakes/branch-record.ts'
 import { branchDetails } from './branches.ts'
@@ -64,4 +64,37 @@ describe('what is said of a verdict', () => {
     expect(saidOf({ state: 'committed', verdict: verdict('hold', true), commit: commitOf(WHOLE) })).toBe(
       'hold (shadow: on record, not enforced)',
     ))
+})
+
+describe('what is said of starts after the first', () => {
+  const lineOf = (change: Partial<BranchRecord>): string | undefined =>
+    /^ +restart {2}(.*)$/m.exec(branchDetails(branchRecord('abcdefghjk', change), 60_000, plain))?.[1]
+  const exit: AgentExit = {
+    ...{ code: 3, signal: null, cause: 'exited', startedAt: '', endedAt: '' },
+    ...{ cpuUserMs: 0, cpuSystemMs: 0, maxRssBytes: 0 },
+  }
+  const restart = { when: 'on-failure', times: 5 } as const
+  const restarted = {
+    code: null,
+    signal: 'SIGSEGV',
+    restart: 2,
+    pauseMillis: 200,
+    at: '1970-01-01T00:00:30.000Z',
+  }
+
+  it('is nothing where none was asked for', () => expect(lineOf({})).toBeUndefined())
+
+  it('is what was asked for, and while it runs, how it goes', () => {
+    expect(lineOf({ restart })).toBe('on-failure, at most 5 times')
+    expect(lineOf({ restart: { when: 'always', times: null } })).toBe('always')
+    expect(lineOf({ restart, restarted })).toBe(
+      'on-failure, at most 5 times; ended 2 times, 30s ago with signal SIGSEGV',
+    )
+  })
+
+  it('is how often it was, when it has ended', () => {
+    expect(lineOf({ restart: { ...restart, times: 1 }, restarted, exit: { ...exit, restarts: 1 } })).toBe(
+      'on-failure, at most once; was started again once',
+    )
+  })
 })

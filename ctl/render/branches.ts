@@ -1,10 +1,10 @@
 // pure
-import type { BranchRecord } from '../../daemon/contract/branch.ts'
+import type { AgentExit, BranchRecord, RestartPolicy } from '../../daemon/contract/branch.ts'
 import { type BranchSummary, findingsOf } from '../../daemon/contract/engine.ts'
 import type { Verdict } from '../../daemon/contract/verdict.ts'
 import { columnsText } from './columns.ts'
 import type { Paint } from './paint.ts'
-import { agoText, bytesText } from './sizes.ts'
+import { agoText, bytesText, timesText } from './sizes.ts'
 import { visibleLine } from './visible.ts'
 import { cutText } from './width.ts'
 
@@ -45,6 +45,7 @@ export function branchDetails(record: BranchRecord, now: number, paint: Paint): 
   for (const base of record.bases) add('base', `${visibleLine(base.path)} (${base.filesystem})`)
   add('profile', `${visibleLine(record.profile.name)} (sha256 ${record.profile.sha256.slice(0, 12)})`)
   add('requester', `${visibleLine(record.requester.name)} (uid ${record.requester.uid})`)
+  if (record.restart !== undefined) add('restart', restartText(record.restart, record, now))
   if (record.exit !== null) add('exit', exitText(record.exit))
   if (record.digest !== null) add('digest', record.digest)
   if (record.commit !== null) add('commit', `${record.commit.id} at ${record.commit.at}`)
@@ -93,10 +94,23 @@ function fateText(record: BranchRecord, verdict: Verdict, paint: Paint): string 
   return kind
 }
 
-function exitText(exit: NonNullable<BranchRecord['exit']>): string {
-  const how = exit.signal === null ? `status ${exit.code ?? '?'}` : `signal ${exit.signal}`
-  if (exit.cause === 'exited' || exit.cause === 'signal') return how
-  return `${how} (${exit.why === undefined ? exit.cause : `${exit.cause}: ${visibleLine(exit.why)}`})`
+const howText = ({ code, signal }: Pick<AgentExit, 'code' | 'signal'>): string =>
+  signal === null ? `status ${code ?? '?'}` : `signal ${signal}`
+
+function exitText(exit: AgentExit): string {
+  const { cause, why } = exit
+  const told = cause === 'exited' || cause === 'signal' ? [] : [cause]
+  const rest = [...told, ...(why === undefined ? [] : [visibleLine(why)])]
+  return rest.length === 0 ? howText(exit) : `${howText(exit)} (${rest.join(': ')})`
+}
+
+/** While it runs: how often that was not the first time, and what the last end was. */
+function restartText({ when, times }: RestartPolicy, { exit, restarted }: BranchRecord, now: number): string {
+  const asked = times === null ? when : `${when}, at most ${timesText(times)}`
+  if (exit?.restarts !== undefined) return `${asked}; was started again ${timesText(exit.restarts)}`
+  if (restarted === undefined) return asked
+  const ago = agoText(now - Date.parse(restarted.at))
+  return `${asked}; ended ${timesText(restarted.restart)}, ${ago} ago with ${howText(restarted)}`
 }
 
 function findingLines(record: BranchRecord, paint: Paint): string[] {

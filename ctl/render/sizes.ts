@@ -24,3 +24,5 @@ export function agoText(milliseconds: number): string {
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)}h`
   return `${Math.floor(seconds / 86_400)}d`
 }
+
+export const timesText = (times: number): string => (times === 1 ? 'once' : `${times} times`)

@@ -1,6 +1,7 @@
 // pure
 import { columnsText } from './columns.ts'
 import type { Paint } from './paint.ts'
+import { timesText } from './sizes.ts'
 import { visibleLine } from './visible.ts'
 
 /** What is shown of a record of the audit log. */
@@ -57,10 +58,11 @@ const isSaid = (key: string, value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0)
 
 /** How it ended; what it used is in the record. */
-function exitText({ code, signal, cause, own }: TracedRecord['facts']): string {
+function exitText({ code, signal, cause, own, restarts }: TracedRecord['facts']): string {
   const how = typeof signal === 'string' ? `signal ${signal}` : `status ${String(code)}`
   const why = cause === 'exited' || cause === 'signal' ? '' : `, ${String(cause)}`
-  return `${how}${why}${own === false ? ', a further command' : ''}`
+  const times = typeof restarts === 'number' ? `, started again ${timesText(restarts)}` : ''
+  return `${how}${why}${own === false ? ', a further command' : ''}${times}`
 }
 
 function valueText(value: unknown): string {

@@ -100,6 +100,9 @@ export function countEvent(registry: Registry, event: PuzzledEvent): void {
         budget: event.budget,
       })
       break
+    case 'restart':
+      registry.count('puzzled_agent_restarts')
+      break
     case 'denial':
       if (!COUNTED_LAYERS.has(event.layer)) registry.count('puzzled_denials', { layer: event.layer })
       break

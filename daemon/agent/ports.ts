@@ -1,4 +1,5 @@
 import type {
+  AgentAgain,
   AgentExit,
   Approver,
   BaseRecord,
@@ -6,6 +7,7 @@ import type {
   ClockMark,
   Grant,
   Requester,
+  RestartPolicy,
 } from '../contract/branch.ts'
 import type { Change, Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
 import type { DenialRow } from '../contract/denial.ts'
@@ -179,6 +181,9 @@ export interface LaunchRequest {
   stdio: SessionStdio
   /** Is told of what the agent writes, as it passes; must not wait. */
   observe?: (stream: OutputEntry['stream'], bytes: Buffer) => void
+  restart?: RestartPolicy | null
+  /** Is told when the agent has ended and is started again; must not wait. */
+  restarting?: (again: AgentAgain) => void
 }
 
 /** A command for a branch whose agent runs. */

@@ -1,4 +1,4 @@
-import type { AgentExit, BranchRecord, Grant } from '../contract/branch.ts'
+import type { AgentAgain, AgentExit, BranchRecord, Grant, RestartPolicy } from '../contract/branch.ts'
 import type { OutputEntry, SessionStdio } from '../contract/engine.ts'
 import type { BudgetEnd, BudgetHooks, BudgetWatch, LaunchRequest, Ports, RunningAgent } from './ports.ts'
 import type { RunningAgents } from './running.ts'
@@ -7,6 +7,7 @@ export interface StartRequest {
   environment: Readonly<Record<string, string>>
   setEnvironment: Readonly<Record<string, string>>
   stdio: SessionStdio
+  restart?: RestartPolicy | null
   /** A command in the place of the branch's own, after that one has run: what is in the layers stays whatever happens. */
   again?: { command: readonly string[]; cwd: string }
 }
@@ -36,12 +37,13 @@ async function start(
   const limits = ports.budgets.left(record)
   const mounts = await ports.layers.mounts(record)
   const { command, cwd } = request.again ?? record
-  await ports.audit.record('start', record.id, { command, cwd })
+  const restart = request.restart ?? null
+  await ports.audit.record('start', record.id, { command, cwd, ...(restart === null ? {} : { restart }) })
   const log = ports.outputs.open(record.id)
   const { budgets } = record.profile.resolved
   const atLimit = ports.budgets.atLimit(budgets.atLimit)
   const why = request.again === undefined ? 'the agent runs' : 'a command runs in its place'
-  const moved = await ports.store.move(record.id, 'running', why)
+  const moved = await ports.store.move(record.id, 'running', why, restart === null ? {} : { restart })
   const launch = {
     profile: { ...moved.profile.resolved, budgets: { limits, atLimit } },
     mounts,
@@ -50,6 +52,8 @@ async function start(
     environment: agentEnvironment(moved.profile.resolved.environment, request),
     stdio: request.stdio,
     observe: (stream: OutputEntry['stream'], bytes: Buffer) => log.write(stream, bytes),
+    restart,
+    restarting: (again: AgentAgain) => tellRestart(ports, record.id, again),
   }
   const agent = await launchOrAbandon(ports, moved, launch, request.again !== undefined)
   const granted = [...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
@@ -122,6 +126,16 @@ const warn = (ports: Ports, branch: string, message: string): void =>
 
 const limitGrant = (wished: string, granted: string): Grant[] =>
   wished === granted ? [] : [{ what: 'budget at its limit', requested: wished, granted, full: false }]
+
+/** Whoever looks at the branch sees that it runs, and must not take that for all being well. */
+function tellRestart(ports: Ports, id: string, again: AgentAgain): void {
+  const at = ports.clock.now().toISOString()
+  ports.events.publish({ kind: 'restart', branch: id, time: at, ...again })
+  ports.audit
+    .record('restart', id, { ...again })
+    .then(() => ports.store.update(id, { restarted: { ...again, at } }))
+    .catch((error: unknown) => warn(ports, id, `That it was started again is not on record: ${error}`))
+}
 
 /** A crossing is an event; standing still is a state, put on record like any other. */
 function budgetHooks(ports: Ports, id: string): BudgetHooks {

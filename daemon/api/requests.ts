@@ -41,11 +41,17 @@ const stdio = z.discriminatedUnion('kind', [
   }),
 ])
 
+const restart = z.strictObject({
+  when: z.enum(['on-failure', 'always']),
+  times: z.int().min(1).max(10_000).nullable(),
+})
+
 const run = create.extend({
   unattended: z.boolean().default(false),
   environment: z.record(z.string(), z.string()).default({}),
   setEnvironment: z.record(z.string(), z.string()).default({}),
   stdio: stdio.default({ kind: 'pipes' }),
+  restart: restart.nullable().default(null),
 })
 
 const command = z.strictObject({

@@ -19,6 +19,20 @@ export interface LostStream {
   errno: string
 }
 
+/** When an agent that ended by itself is started again in its branch. */
+export interface RestartPolicy {
+  when: 'on-failure' | 'always'
+  /** At most so many starts after the first; null: without end. */
+  times: number | null
+}
+
+/** An agent has ended and is started again after a pause. */
+export interface AgentAgain extends Pick<AgentExit, 'code' | 'signal'> {
+  /** Which start after the first it will be. */
+  restart: number
+  pauseMillis: number
+}
+
 export interface AgentExit {
   /** Exactly one of the two is set. */
   code: number | null
@@ -29,6 +43,8 @@ export interface AgentExit {
   why?: string
   /** What did not pass between it and the files or pipes of its caller, because those failed; absent: all of it did. */
   lost?: readonly LostStream[]
+  /** How often it had been started again before this end; absent: never. */
+  restarts?: number
   startedAt: string
   endedAt: string
   cpuUserMs: number
@@ -80,6 +96,10 @@ export interface BranchRecord {
   profile: { name: string; sha256: string; resolved: Profile }
   command: readonly string[]
   cwd: string
+  /** Absent: it is started once. */
+  restart?: RestartPolicy
+  /** When it was last to be started again, and after which end. */
+  restarted?: AgentAgain & { at: string }
   afterwards: 'gate' | 'hold' | 'discard'
   /** Number of layers per base; the top one is writable. */
   layers: number

@@ -133,7 +133,7 @@ export const MANAGER: BusInterface = {
     },
     Event: {
       args: [arg('event', 'a{sv}')],
-      about: 'Everything that happens; see docs/dbus.md for the kinds.',
+      about: 'Everything that happens; the kinds are those under Events.',
     },
     Progress: PROGRESS,
   },

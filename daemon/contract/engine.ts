@@ -1,5 +1,5 @@
 // pure
-import type { AgentExit, BranchRecord, Grant, Requester } from './branch.ts'
+import type { AgentExit, BranchRecord, Grant, Requester, RestartPolicy } from './branch.ts'
 import type { Changeset, ChangesetTotals } from './changeset.ts'
 import type { DenialRow } from './denial.ts'
 import type { PuzzledEvent } from './events.ts'
@@ -101,6 +101,7 @@ export interface RunRequest extends CreateRequest {
   /** Names that the caller asked for explicitly (`--env K[=V]`). */
   setEnvironment: Readonly<Record<string, string>>
   stdio: SessionStdio
+  restart?: RestartPolicy | null
   /** Nobody waits for its end: the engine itself does then what `afterwards` says. */
   unattended?: boolean
 }

@@ -1,4 +1,5 @@
 // pure
+import type { AgentAgain } from './branch.ts'
 import type { DenialRow } from './denial.ts'
 import type { BranchState } from './states.ts'
 import type { VerdictKind } from './verdict.ts'
@@ -24,6 +25,7 @@ export type PuzzledEvent =
       limit: number
       percent: number
     }
+  | ({ kind: 'restart'; branch: string; time: string } & AgentAgain)
   | { kind: 'request'; branch: string; time: string; id: string; state: string; method: string; host: string }
   | { kind: 'commit'; branch: string; time: string; commit: string; digest: string }
   | { kind: 'warning'; branch: string; time: string; message: string }

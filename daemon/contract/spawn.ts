@@ -1,4 +1,5 @@
 // pure
+import type { RestartPolicy } from './branch.ts'
 
 /** An argument of a planned system call. */
 export type SpawnArg =
@@ -81,19 +82,25 @@ export type SpawnResult =
  * What `native/init.c` and the daemon agree on.
  *
  * Arguments: `puzzled-init STATUS FLAGS ARGV0 [ARG...]`. STATUS is the number of the descriptor that takes the records
- * below; FLAGS is `t` when the agent takes descriptor 0 as its controlling terminal, else `-`. The environment is
- * handed on untouched. ARGV0 without a slash is looked up in the environment's PATH, as `execvp` does.
+ * below; FLAGS is `t` when the agent takes descriptor 0 as its controlling terminal, else `-`, and behind it what
+ * `initFlags` says of further starts. The environment is handed on untouched. ARGV0 without a slash is looked up in the environment's PATH, as `execvp` does.
  *
  * The agent starts in a session of its own with default signal dispositions and an empty mask; no descriptor above 2
  * reaches it. init forwards TERM, INT, HUP, QUIT, USR1, USR2 and WINCH to the agent's process group, reaps, and ends
  * when the agent has ended. When it is not PID 1 (an exec into a running branch: it stays outside the PID namespace
  * that its child is born in) it does the same for its one child.
  *
+ * An agent that is to be started again after it has ended is, unless one of TERM, INT, HUP and QUIT was handed on to it
+ * since its last start or ended it. Before that, init (only as PID 1) ends everything else in the namespace and pauses:
+ * 100 ms the first time, then twice as long each time up to a minute; after a run of ten seconds 100 ms again. One of those
+ * signals in a pause is the end. With a terminal the agent is then a process group in init's session and does not lead it,
+ * and before each start the terminal has the modes that it had first.
+ *
  * Each record is 8 bytes, native byte order: `u32 kind, i32 value`.
  */
 export const INIT_RECORD_BYTES = 8
 export const INIT_RECORDS = {
-  /** The agent runs; the value is its pid inside the namespace. */
+  /** The agent runs, or runs again; the value is its pid inside the namespace. */
   started: 1,
   /** `execve` failed; the value is errno (ENOENT: nothing in PATH either). No other record follows. */
   execFailed: 2,
@@ -103,4 +110,12 @@ export const INIT_RECORDS = {
   userMillis: 4,
   systemMillis: 5,
   maxRssKiB: 6,
+  /** So many milliseconds of pause begin, with `again` right behind it; 0: the pause is over. */
+  pauseMillis: 7,
+  /** The agent ended with this status, and is started again. */
+  again: 8,
 } as const
+
+/** FLAGS of init. */
+export const initFlags = (terminal: boolean, restart: RestartPolicy | null): string =>
+  `${terminal ? 't' : '-'}${restart === null ? '' : `${restart.when === 'always' ? 'a' : 'f'}${restart.times ?? ''}`}`

@@ -56,6 +56,7 @@ const SHAPES = {
   puzzled_agent_exits: counter('Agents that ended, by the reason.', {
     cause: ['exited', 'signal', 'timeout', 'oom', 'budget', 'daemon-restart'],
   }),
+  puzzled_agent_restarts: counter('Agents that had ended and were to be started again.'),
   puzzled_diff_seconds: seconds('Comparing a branch with its bases.', RESULT, SLOW),
   puzzled_diff_changes: counter('Changes that comparisons found.'),
   puzzled_gate_seconds: seconds(

@@ -208,12 +208,9 @@ function documentHead(
 }
 
 function exitInput({ code, signal, cause, why }: NonNullable<BranchRecord['exit']>): Record<string, unknown> {
-  const summary =
-    cause === 'exited' || cause === 'signal'
-      ? signal === null
-        ? `exit status ${code}`
-        : `signal ${signal}`
-      : (why ?? cause)
+  const how = signal === null ? `exit status ${code}` : `signal ${signal}`
+  const byItself = why === undefined ? how : `${how}: ${why}`
+  const summary = cause === 'exited' || cause === 'signal' ? byItself : (why ?? cause)
   return { code, signal, cause, good: code === 0 && cause === 'exited', summary }
 }
 

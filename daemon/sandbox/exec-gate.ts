@@ -11,6 +11,7 @@ import { type Question, SeccompListener } from '../kernel/seccomp-notify.ts'
 export class ExecGate {
   #limit: number
   #count = 0
+  #begun = false
   readonly #counted: () => void
   readonly #held: { listener: SeccompListener; question: Question }[] = []
   readonly #listeners = new Set<SeccompListener>()
@@ -24,6 +25,14 @@ export class ExecGate {
   /** Attempts so far, held ones included. */
   get count(): number {
     return this.#count
+  }
+
+  /**
+   * The agent's first program runs. Until then nothing is held: nobody meters the branch yet, and the start would wait for an
+   * extension that nobody is asked for.
+   */
+  begin(): void {
+    this.#begun = true
   }
 
   /** A larger limit lets the held ones go on, in their order. */
@@ -59,7 +68,7 @@ export class ExecGate {
     // Closed since the question was received: its descriptor may be another's by now.
     if (!this.#listeners.has(listener)) return
     this.#count++
-    if (this.#count > this.#limit) this.#held.push({ listener, question })
+    if (this.#begun && this.#count > this.#limit) this.#held.push({ listener, question })
     else listener.letContinue(question.id)
     this.#counted()
   }

@@ -69,6 +69,7 @@ export class HeldProcess {
   readonly #pidfd: number
   readonly #startedAt: Date
   readonly #onCollected: () => void
+  readonly #restarts: InitStatus['restarts']
   /** Why the daemon ended it, when it did. */
   #reason: AgentExit['cause'] | undefined
   /** What was seen of its memory before it was killed. */
@@ -82,6 +83,7 @@ export class HeldProcess {
     this.#startedAt = started.startedAt
     this.#onCollected = started.onCollected
     this.started = started.status.started
+    this.#restarts = started.status.restarts
     const { copied, ...streams } = started.streams
     Object.assign(this, streams)
     this.exited = started.status.ended
@@ -192,10 +194,13 @@ export class HeldProcess {
     this.#onCollected()
     const signal = end === null ? (process.signal ?? null) : end.signal
     const code = end === null ? (process.exitCode ?? null) : end.code
+    const restarts = this.#restarts()
     return {
       code: signal === null ? code : null,
       signal,
       cause: usage.oomKills > 0 ? 'oom' : (this.#reason ?? (signal === null ? 'exited' : 'signal')),
+      ...(end?.why === undefined ? {} : { why: end.why }),
+      ...(restarts === 0 ? {} : { restarts }),
       startedAt: this.#startedAt.toISOString(),
       endedAt: new Date().toISOString(),
       cpuUserMs: Math.round((usage.cpuUserMicros || process.userMicros) / 1000),

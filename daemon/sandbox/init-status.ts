@@ -1,4 +1,5 @@
 import { Socket } from 'node:net'
+import type { AgentAgain } from '../contract/branch.ts'
 import { INIT_RECORD_BYTES, INIT_RECORDS } from '../contract/spawn.ts'
 import { errnoName } from '../kernel/errno.ts'
 import { signalName } from '../kernel/pidfd.ts'
@@ -7,8 +8,8 @@ import { signalName } from '../kernel/pidfd.ts'
 export interface AgentEnd {
   readonly code: number | null
   readonly signal: string | null
-  readonly userMillis: number
-  readonly systemMillis: number
+  /** Where it did not end by itself: that it could not be started again. */
+  readonly why?: string
   readonly maxRssBytes: number
 }
 
@@ -17,34 +18,39 @@ export interface InitStatus {
   readonly started: Promise<{ pid: number } | { errnoName: string } | 'gone'>
   /** init is gone; null when it was killed before it could say how the agent ended. */
   readonly ended: Promise<AgentEnd | null>
+  /** How often the agent was started after the first time, as far as is known. */
+  readonly restarts: () => number
   /** For a start that failed: nothing is read any more, and the descriptor is closed. */
   stop(): void
 }
 
 /** Reads the records of `native/init.c`; the descriptor is closed with the pipe's end. That end is the exit event: nothing polls. */
-export function watchInit(descriptor: number): InitStatus {
+export function watchInit(
+  descriptor: number,
+  restarting: (again: AgentAgain) => void = () => undefined,
+): InitStatus {
   const started = deferred<Awaited<InitStatus['started']>>()
   const ended = deferred<AgentEnd | null>()
-  const values = new Map<number, number>()
+  const records = new Records(started.resolve, restarting)
   let pending = Buffer.alloc(0)
   const socket = new Socket({ fd: descriptor, readable: true, writable: false })
   socket.on('data', (chunk: Buffer) => {
     pending = Buffer.concat([pending, chunk])
-    for (; pending.length >= INIT_RECORD_BYTES; pending = pending.subarray(INIT_RECORD_BYTES)) {
-      const kind = pending.readUInt32LE(0)
-      const value = pending.readInt32LE(4)
-      values.set(kind, value)
-      if (kind === INIT_RECORDS.started) started.resolve({ pid: value })
-      if (kind === INIT_RECORDS.execFailed) started.resolve({ errnoName: errnoName(value) })
-    }
+    for (; pending.length >= INIT_RECORD_BYTES; pending = pending.subarray(INIT_RECORD_BYTES))
+      records.take(pending.readUInt32LE(0), pending.readInt32LE(4))
   })
   // A pipe that breaks says the same as one that ends: init is gone.
   socket.on('error', () => socket.destroy())
   socket.on('close', () => {
     started.resolve('gone')
-    ended.resolve(endOf(values))
+    ended.resolve(records.end())
   })
-  return { started: started.promise, ended: ended.promise, stop: () => void socket.destroy() }
+  return {
+    started: started.promise,
+    ended: ended.promise,
+    restarts: () => Math.max(0, records.starts - 1),
+    stop: () => void socket.destroy(),
+  }
 }
 
 function deferred<Value>(): { promise: Promise<Value>; resolve: (value: Value) => void } {
@@ -55,17 +61,54 @@ function deferred<Value>(): { promise: Promise<Value>; resolve: (value: Value) =
   return { promise, resolve }
 }
 
+/** What was said so far. */
+class Records {
+  starts = 0
+  readonly #started: (how: { pid: number } | { errnoName: string }) => void
+  readonly #restarting: (again: AgentAgain) => void
+  #pauseMillis = 0
+  #maxRssKiB = 0
+  #failed: number | null = null
+  #ended: number | null = null
+
+  constructor(
+    started: (how: { pid: number } | { errnoName: string }) => void,
+    restarting: (again: AgentAgain) => void,
+  ) {
+    this.#started = started
+    this.#restarting = restarting
+  }
+
+  take(kind: number, value: number): void {
+    if (kind === INIT_RECORDS.started) {
+      this.starts++
+      this.#started({ pid: value })
+    } else if (kind === INIT_RECORDS.execFailed) {
+      this.#failed = value
+      this.#started({ errnoName: errnoName(value) })
+    } else if (kind === INIT_RECORDS.maxRssKiB) this.#maxRssKiB = Math.max(this.#maxRssKiB, value)
+    else if (kind === INIT_RECORDS.ended) this.#ended = value
+    else if (kind === INIT_RECORDS.pauseMillis) this.#pauseMillis = value
+    else if (kind === INIT_RECORDS.again)
+      this.#restarting({ ...statusOf(value), restart: this.starts, pauseMillis: this.#pauseMillis })
+  }
+
+  end(): AgentEnd | null {
+    const maxRssBytes = this.#maxRssKiB * 1024
+    if (this.#ended !== null) return { ...statusOf(this.#ended), maxRssBytes }
+    if (this.#failed === null || this.starts === 0) return null
+    const errno = errnoName(this.#failed)
+    const why = `it could not be started again: ${errno}`
+    return { code: errno === 'ENOENT' ? 127 : 126, signal: null, why, maxRssBytes }
+  }
+}
+
 const CORE_DUMPED = 0x80
 
-function endOf(values: ReadonlyMap<number, number>): AgentEnd | null {
-  const status = values.get(INIT_RECORDS.ended)
-  if (status === undefined) return null
+function statusOf(status: number): Pick<AgentEnd, 'code' | 'signal'> {
   const signal = status & 0x7f & ~CORE_DUMPED
   return {
     code: signal === 0 ? (status >> 8) & 0xff : null,
     signal: signal === 0 ? null : signalName(signal),
-    userMillis: values.get(INIT_RECORDS.userMillis) ?? 0,
-    systemMillis: values.get(INIT_RECORDS.systemMillis) ?? 0,
-    maxRssBytes: (values.get(INIT_RECORDS.maxRssKiB) ?? 0) * 1024,
   }
 }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { BranchRecord, Grant } from '../contract/branch.ts'
+import type { AgentAgain, BranchRecord, Grant, RestartPolicy } from '../contract/branch.ts'
 import type { Profile } from '../contract/profile.ts'
 import { cgroupHierarchy } from '../kernel/cgroup.ts'
 import { diskOf, ioWeightWorks, limitCgroup } from '../kernel/cgroup-limits.ts'
@@ -41,6 +41,9 @@ export interface LaunchRequest {
   readonly environment: Readonly<Record<string, string>>
   readonly stdio: StdioRequest
   readonly observe?: OutputObserver
+  readonly restart?: RestartPolicy | null
+  /** Is told when the agent has ended and is started again. */
+  readonly restarting?: (again: AgentAgain) => void
   /** The file in which the branch's denials are written; the agent may read it. */
   readonly denials?: string
 }
@@ -112,8 +115,7 @@ export class Launcher {
     const denials = request.denials === undefined ? null : mountReadOnly(request.denials)
     const closeDenials = denials === null ? () => undefined : closer(denials)
     undo.push('close the list of denials', closeDenials)
-    const limit = profile.budgets.limits.exec
-    const execGate = limit === undefined ? null : new ExecGate(limit)
+    const execGate = execGateOf(profile)
     undo.push('close the exec listeners', () => execGate?.close())
     const process = await startProcess(
       {
@@ -126,6 +128,7 @@ export class Launcher {
         command: request.argv[0] ?? '',
         execGate,
         ...(request.observe === undefined ? {} : { observe: request.observe }),
+        ...(request.restarting === undefined ? {} : { restarting: request.restarting }),
         onCollected: () => {
           closeTerminals()
           execGate?.close()
@@ -141,6 +144,7 @@ export class Launcher {
       },
       undo,
     )
+    execGate?.begin()
     // The agent's own copy of the descriptor did its work: the mount is in its root now.
     closeDenials()
     const { world, plan } = plannedOnce(once)
@@ -155,6 +159,11 @@ export class Launcher {
       observe: request.observe ?? (() => undefined),
     })
   }
+}
+
+function execGateOf({ budgets }: Profile): ExecGate | null {
+  const limit = budgets.limits.exec
+  return limit === undefined ? null : new ExecGate(limit)
 }
 
 /** What closures that live as long as the agent must not hold: the contents of files take up a megabyte. */
@@ -189,6 +198,7 @@ const planStart = (
     argv: request.argv,
     environment: environmentOf(world, request.environment, request.stdio.kind === 'pty'),
     terminal: options.terminal,
+    restart: request.restart ?? null,
     execNotify: execNotifyOf(options.socket),
     descriptors: { ...descriptors, network: world.network?.namespace ?? null },
   })

@@ -1,7 +1,7 @@
 // pure
-import type { Grant, Requester } from '../contract/branch.ts'
+import type { Grant, Requester, RestartPolicy } from '../contract/branch.ts'
 import type { Profile } from '../contract/profile.ts'
-import type { SpawnArg, SpawnOp, SpawnRequest } from '../contract/spawn.ts'
+import { initFlags, type SpawnArg, type SpawnOp, type SpawnRequest } from '../contract/spawn.ts'
 import { sendDescriptorOp } from '../kernel/descriptor-message.ts'
 import {
   AF_INET,
@@ -67,6 +67,8 @@ export interface LockInput {
   readonly environment: Readonly<Record<string, string>>
   /** Descriptor 0 is the process's own terminal. */
   readonly terminal: boolean
+  /** Whether init starts it again when it has ended. */
+  readonly restart?: RestartPolicy | null
   readonly landlockAbi: number
   readonly seccomp: readonly SeccompFilter[]
   /** Asks the daemon before each program is executed; the child sends its listener over the socket. */
@@ -351,7 +353,8 @@ function execNotifyOps(input: LockInput): SpawnOp[] {
 }
 
 function execOp(input: LockInput): SpawnOp {
-  const argv = ['puzzled-init', String(input.descriptors.status), input.terminal ? 't' : '-', ...input.argv]
+  const flags = initFlags(input.terminal, input.restart ?? null)
+  const argv = ['puzzled-init', String(input.descriptors.status), flags, ...input.argv]
   const environment = Object.entries(input.environment).map(([name, value]) => `${name}=${value}`)
   return call(
     'execute init',

@@ -1,4 +1,5 @@
 import { closeSync } from 'node:fs'
+import type { AgentAgain } from '../contract/branch.ts'
 import type { SpawnOp, SpawnRequest, SpawnResult } from '../contract/spawn.ts'
 import { createCgroup, openCgroup, removeCgroup } from '../kernel/cgroup.ts'
 import { type CgroupLimits, limitCgroup } from '../kernel/cgroup-limits.ts'
@@ -38,6 +39,7 @@ export interface ProcessRequest {
   /** Of `performance.now()`: it is killed then, also when its first program does not run yet. */
   readonly deadline?: number
   readonly observe?: OutputObserver
+  readonly restarting?: (again: AgentAgain) => void
 }
 
 /**
@@ -71,7 +73,7 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
   const running = runPlan({ ops, namespaces: request.namespaces }, request.cgroup)
   request.spawning?.(running)
   // While the child works: it needs nothing of it, and cannot fail for a pipe that was just made.
-  const watched = watchInit(status.read)
+  const watched = watchInit(status.read, request.restarting)
   closeReader.handOver()
   undo.push('stop watching init', watched.stop)
   if (sockets !== null && request.execGate !== null) await adoptFrom(sockets.ours, request.execGate, running)

@@ -51,15 +51,17 @@ it('counts what happens, and every documented metric is there', async () => {
     '-c',
     'curl -s http://nowhere.invalid/; getent hosts nowhere.invalid',
   )
+  await here.puzzlectl(developer, 'run', '--restart', 'always:2', '--', 'true')
   const after = await read()
   const grown = (line: string, labels?: Record<string, string>): number =>
     sum(after, line, labels) - sum(before, line, labels)
-  expect(grown('puzzled_start_seconds_count', { result: 'ok' })).toBe(2)
+  expect(grown('puzzled_start_seconds_count', { result: 'ok' })).toBe(3)
   expect(grown('puzzled_commit_seconds_count', { result: 'ok' })).toBe(1)
   expect(grown('puzzled_commit_changes_total')).toBeGreaterThanOrEqual(2)
   expect(grown('puzzled_gate_seconds_count', { verdict: 'allow' })).toBe(1)
   expect(grown('puzzled_branch_moves_total', { to: 'committed' })).toBe(1)
-  expect(grown('puzzled_agent_exits_total', { cause: 'exited' })).toBe(2)
+  expect(grown('puzzled_agent_exits_total', { cause: 'exited' })).toBe(3)
+  expect(grown('puzzled_agent_restarts_total')).toBe(2)
   expect(grown('puzzled_audit_append_seconds_count', { result: 'ok' })).toBeGreaterThan(5)
   expect(grown('puzzled_denials_total', { layer: 'dns' })).toBeGreaterThan(0)
 })

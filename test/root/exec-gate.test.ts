@@ -40,6 +40,26 @@ describe('the exec budget', () => {
     expect(await agent.exited).toMatchObject({ code: 0 })
   })
 
+  check(
+    'less than it takes to find the first program does not hold the start: nobody would be asked for more',
+    async () => {
+      branch = makeBranch({ profile: { budgets: { limits: { exec: 2 }, atLimit: 'freeze' } } })
+      const PATH = '/nowhere:/nothing:/none:/usr/bin:/bin'
+      const words = ['sh', '-c', 'echo found; read line; /bin/true; echo on']
+      const agent = await launcher.start(requestOf(branch, words, { environment: { PATH } }))
+      agent.errors?.resume()
+      const { output } = agent
+      if (output === undefined) throw new Error('no output')
+      expect(String((await once(output, 'data'))[0])).toBe('found\n')
+      expect(agent.readings().exec).toBe(4)
+      agent.input?.write('\n')
+      while ((agent.readings().exec ?? 0) < 5) await new Promise((resolve) => setTimeout(resolve, 5))
+      agent.extend('exec', 5)
+      expect(await text(output)).toBe('on\n')
+      await agent.exited
+    },
+  )
+
   check('counts commands that join, and a held one can be killed', async () => {
     const agent = await start(2, 'echo ready; while read line; do :; done')
     if (agent.output !== undefined) await once(agent.output, 'data')

@@ -2,22 +2,23 @@ import {
   chmodSync,
   closeSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readFileSync,
+  readSync,
   rmSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { dirname, join } from 'node:path'
 import { beforeAll, expect } from 'vitest'
 import { syscall, trySyscall } from '../../daemon/kernel/ffi.ts'
 import { initExecutable } from '../../daemon/kernel/init-program.ts'
-import { pidfdSendSignal, waitPidfd } from '../../daemon/kernel/pidfd.ts'
+import { pidfdSendSignal } from '../../daemon/kernel/pidfd.ts'
 import { F_SETFD, NR, TIOCGPTPEER, TIOCSPTLCK } from '../../daemon/kernel/uapi/index.ts'
 import { needs, root } from '../tier/needs.ts'
-import { finish, nextRecord, op, pipe, readAll, startInit } from './spawning.ts'
+import { endOf, finish, nextRecord, op, pipe, readAll, startInit } from './spawning.ts'
 
 const check = needs(root)
 const { signals } = constants
@@ -213,15 +214,145 @@ check('a terminal becomes the controlling terminal of the agent', async () => {
   expect(notTerminal.records).toEqual({ execFailed: constants.errno.ENOTTY })
 })
 
+/** Says its turn in a file that outlives it, then does what its number says. */
+const turns = (...acts: readonly string[]): string =>
+  `read n 2>/dev/null <$0; n=$((n+1)); echo $n >$0; case $n in ${acts.map((act, index) => `${index + 1}) ${act};;`).join(' ')} esac`
+
+async function restarted(
+  flags: string,
+  ...acts: readonly string[]
+): Promise<ReturnType<typeof finish> & { turns: number }> {
+  const file = join(mkdtempSync(join(tmpdir(), 'turns-')), 'n')
+  writeFileSync(file, '0\n')
+  const ended = finish(await startInit(['sh', '-c', turns(...acts), file], { flags }))
+  const count = Number(readFileSync(file, 'utf8'))
+  rmSync(dirname(file), { recursive: true })
+  return { ...ended, turns: count }
+}
+
+check('an agent that failed is started again until it ends well, or as often as it may', async () => {
+  const well = await restarted('-f', 'exit 3', 'kill -SEGV $$', 'exit 0', 'exit 9')
+  expect(well).toMatchObject({ turns: 3, end: { exitCode: 0 }, records: { ended: 0 } })
+  const often = await restarted('-f2', 'exit 1', 'exit 2', 'exit 3', 'exit 4')
+  expect(often).toMatchObject({ turns: 3, end: { exitCode: 3 } })
+  expect((await restarted('-a1', 'exit 0', 'exit 0', 'exit 7')).turns, 'always').toBe(2)
+  expect((await restarted('-f', 'exit 0', 'exit 7')).turns, 'a good end').toBe(1)
+  expect((await restarted('-', 'exit 1', 'exit 7')).turns, 'control: without it').toBe(1)
+})
+
+check('what ends by a signal that asks for it has ended for good', async () => {
+  for (const name of ['TERM', 'INT', 'HUP', 'QUIT'])
+    expect(await restarted('-a1', `kill -${name} $$`, 'exit 7'), name).toMatchObject({ turns: 1 })
+  expect((await restarted('-a1', 'kill -USR1 $$', 'exit 7', 'exit 8')).turns, 'control').toBe(2)
+})
+
+check('each pause is twice the last one, and is told with the status before it', async () => {
+  const began = performance.now()
+  const init = await startInit(['sh', '-c', 'exit 3'], { flags: '-f4' })
+  const said = Array.from({ length: 5 * 4 + 4 * 3 }, () => nextRecord(init.status)).map(
+    ([kind, value]) => `${kind} ${value}`,
+  )
+  const took = performance.now() - began
+  finish(init)
+  expect(said.filter((line) => /pause|again/.test(line))).toEqual(
+    [100, 200, 400, 800].flatMap((pause) => [`pauseMillis ${pause}`, `again ${3 << 8}`, 'pauseMillis 0']),
+  )
+  expect(took).toBeGreaterThan(1500)
+})
+
+check('nothing of the last time runs beside the next', async () => {
+  const output = pipe()
+  const file = join(mkdtempSync(join(tmpdir(), 'turns-')), 'n')
+  writeFileSync(file, '0\n')
+  const left = 'setsid sleep 1000 & exit 1'
+  const look = 'ps -e -o comm= | grep -c sleep; ls /proc/$$/fd; cat /proc/self/status | grep Sig[BIC]'
+  const init = await startInit(['sh', '-c', turns(left, look), file], {
+    flags: '-f',
+    before: [op('dup3', [output.write, 1, 0]), op('fcntl', [0, F_SETFD, 0]), op('fcntl', [2, F_SETFD, 0])],
+  })
+  closeSync(output.write)
+  expect(finish(init).end.exitCode).toBe(0)
+  rmSync(dirname(file), { recursive: true })
+  expect(readAll(output.read)).toMatch(/^0\n0\n1\n2\nSigBlk:\t0{16}\nSigIgn:\t0{16}\nSigCgt:\t0{16}\n$/)
+})
+
+check('TERM in a pause is the end, with the status that it had; what is held as long is not', async () => {
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1'] as const) {
+    const init = await startInit(['sh', '-c', 'exit 5'], { flags: '-f2' })
+    while (nextRecord(init.status)[0] !== 'again');
+    pidfdSendSignal(init.pidfd, signals[name])
+    const { records, end } = finish(init)
+    expect(end.exitCode).toBe(5)
+    expect('started' in records, name).toBe(name === 'SIGUSR1')
+  }
+})
+
+check('TERM to one that goes on, and ends later with a failure, is the end of it', async () => {
+  const output = pipe()
+  const init = await startInit(['sh', '-c', 'trap : TERM; echo ready; sleep 0.3; sleep 0.3; exit 5'], {
+    flags: '-f1',
+    before: [op('dup3', [output.write, 1, 0])],
+  })
+  closeSync(output.write)
+  const first = Buffer.alloc(6)
+  syscall('read', NR.read, output.read, first, first.length)
+  pidfdSendSignal(init.pidfd, signals.SIGTERM)
+  expect(finish(init).records).toMatchObject({ ended: 5 << 8 })
+  expect(readAll(output.read), 'started once').toBe('')
+})
+
+check('a program that is gone at its next start is the end, with its errno', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'turns-')), 'program')
+  writeFileSync(file, '#!/bin/sh\nrm "$0"; exit 3\n', { mode: 0o755 })
+  const { records, end } = finish(await startInit([file], { flags: '-f' }))
+  rmSync(dirname(file), { recursive: true })
+  expect(records).toMatchObject({ again: 3 << 8, execFailed: constants.errno.ENOENT })
+  expect(end.exitCode).toBe(127)
+})
+
+check('nobody who could hear of it: an agent is not started again', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'turns-')), 'n')
+  writeFileSync(file, '0\n')
+  const init = await startInit(['sh', '-c', turns('sleep 0.1; exit 1', 'exit 2'), file], { flags: '-f' })
+  closeSync(init.status)
+  expect(endOf(init.pidfd).exitCode).toBe(1)
+  expect(readFileSync(file, 'utf8')).toBe('1\n')
+  const paused = await startInit(['sh', '-c', turns('', 'exit 3', 'exit 4'), file], { flags: '-f' })
+  while (nextRecord(paused.status)[0] !== 'again');
+  closeSync(paused.status)
+  expect(endOf(paused.pidfd).exitCode, 'killed in the pause').toBe(3)
+  rmSync(dirname(file), { recursive: true })
+})
+
+check(
+  'a terminal stays with the starts of an agent: modes as at first, and ^C in a pause is the end',
+  async () => {
+    const main = openSync('/dev/ptmx', 'r+')
+    syscall('ioctl', NR.ioctl, main, TIOCSPTLCK, Buffer.alloc(4))
+    const side = syscall('ioctl', NR.ioctl, main, TIOCGPTPEER, 0o2 | 0o400)
+    const before = [op('setsid', []), ...[0, 1, 2].map((target) => op('dup3', [side, target, 0]))]
+    const script = 'echo typed >/dev/tty; stty -a | grep -o -- "-*isig"; stty raw -echo; exit 3'
+    const init = await startInit(['sh', '-c', script], { flags: 'tf', before })
+    closeSync(side)
+    for (let pauses = 0; pauses < 2; ) if (nextRecord(init.status)[0] === 'again') pauses++
+    writeSync(main, '\x03')
+    const { end } = finish(init)
+    expect(end.exitCode).toBe(3)
+    const shown = Buffer.alloc(1000)
+    expect(shown.toString('utf8', 0, readSync(main, shown))).toMatch(/^typed\r\nisig\r\ntyped\r\nisig\r\n/)
+    closeSync(main)
+  },
+)
+
 check('wrong arguments end init before it does anything', async () => {
-  for (const words of [[], ['--', 'x']]) {
-    const init = await startInit(words)
-    closeSync(init.status)
-    await sleep(20)
-    expect(waitPidfd(init.pidfd, { block: true, peek: true })?.exitCode).toBeGreaterThan(0)
-    pidfdSendSignal(init.pidfd, 0)
-    waitPidfd(init.pidfd, { block: true })
-    closeSync(init.pidfd)
+  const wrong = [
+    startInit([]),
+    ...['x', '', '-x', 't5', '-fx', '-a-1', '--'].map((flags) => startInit(['true'], { flags })),
+    // It would end what is not its own.
+    startInit(['true'], { flags: '-f', namespaces: [] }),
+  ]
+  for (const init of await Promise.all(wrong)) {
+    expect(finish(init)).toMatchObject({ records: {}, end: { exitCode: 125 } })
   }
 })
 

@@ -6,6 +6,7 @@ import {
   MANAGER,
   MANAGER_PATH,
 } from '../../daemon/contract/bus.ts'
+import type { PuzzledEvent } from '../../daemon/contract/events.ts'
 
 const ACTIONS = {
   look: 'anybody who may see it',
@@ -44,6 +45,24 @@ ${signals.join('\n')}
 `
 }
 
+const EVENTS: Readonly<Record<PuzzledEvent['kind'], readonly [members: string, about: string]>> = {
+  state: ['`from`, `to`, `reason`', 'It moved on ([lifecycle.md](lifecycle.md)).'],
+  verdict: ['`verdict`, `digest`', 'The gate has judged it.'],
+  approval: ['`decision` (approve, reject), `by` (uid), `digest`', 'A person has decided.'],
+  denial: ['`layer`, `subject`, `rule`, `message`, `help` or absent', 'The agent was refused something.'],
+  budget: ['`budget`, `used`, `limit`, `percent`', 'It is about to be used up, or is.'],
+  restart: [
+    '`code` or `signal`, `restart`, `pauseMillis`',
+    'The agent has ended so; after that pause it is started again for that time.',
+  ],
+  request: ['`id`, `state`, `method`, `host`', 'What became of a queued request.'],
+  commit: ['`commit`, `digest`', 'It landed.'],
+  warning: ['`message`', 'What somebody should know, and nobody is asked about.'],
+}
+const eventRows = Object.entries(EVENTS)
+  .map(([kind, [members, about]]) => `| \`${kind}\` | ${members} | ${about} |`)
+  .join('\n')
+
 const reference = `# D-Bus
 
 Generated from \`daemon/contract/bus.ts\`. The daemon owns \`org.puzzled1\` on the system bus. \`${MANAGER_PATH}\` is the manager and an
@@ -72,6 +91,7 @@ absent value is an empty signature (\`g\`). Keys are those of \`daemon/contract/
 | \`environment\` (\`Run\`) | \`a{sv}\` of \`s\`; the profile decides what of it passes | empty |
 | \`setEnvironment\` (\`Run\`) | \`a{sv}\` of \`s\`; set whatever the profile passes | empty |
 | \`unattended\` (\`Run\`) | \`b\`: the daemon itself does what \`afterwards\` says | false |
+| \`restart\` (\`Run\`) | \`a{sv}\` or absent: \`when\` is on-failure or always, \`times\` \`x\` or absent (without end): when it has ended it is started again | absent |
 | \`stdio\` (\`Run\`) | \`a{sv}\`: \`kind\` is pipes, pty (\`columns\`, \`rows\`, \`inherit\`) or inherit (\`fds\`) | pipes |
 
 The request of \`Exec\` has \`command\` and, optional, \`cwd\` (where the agent was started), \`environment\`, \`setEnvironment\`, \`stdio\` and
@@ -86,13 +106,19 @@ sides send frames: one letter, the length in four bytes (big endian), so many by
 |---|---|---|---|
 | \`i\` | bytes for standard input | \`o\` | standard output, or what the terminal shows |
 | \`e\` | standard input ends | \`r\` | standard error |
-| \`w\` | columns and rows, two bytes each | \`x\` | the end, as JSON: code, signal, cause (exited, signal, timeout, oom, budget), \`lost\` where a descriptor of the caller failed, times, use |
+| \`w\` | columns and rows, two bytes each | \`x\` | the end, as JSON: code, signal, cause (exited, signal, timeout, oom, budget), \`lost\` where a descriptor of the caller failed, \`restarts\` where it was started again, times, use |
 | \`s\` | name of a signal (\`Exec\` only) | \`m\` | why the daemon lets go of this reader |
 | \`h\` | wait for me when I read slowly | | |
 
 The first reader of an agent gets everything, and is waited for up to ten seconds; a later one first gets the last 64 KiB. The first, and one that asked with \`h\`, holds the agent up when it is slow, as a pipe does; others are dropped when
 they are more than 1 MiB behind. A command of \`Exec\` has one reader, its caller: it waits for it, and when that one leaves the
 socket the command gets HUP, then TERM, and is killed ten seconds later. An agent goes on whoever leaves.
+
+**Events** have \`kind\`, \`branch\` and \`time\`, and by their kind:
+
+| kind | members | |
+|---|---|---|
+${eventRows}
 
 **Errors** are \`org.puzzled1.Error.*\` as in [errors.md](errors.md), with the remedy on the second line, and
 \`org.freedesktop.DBus.Error.{UnknownObject,UnknownInterface,UnknownMethod,UnknownProperty,PropertyReadOnly,InvalidArgs}\`. A connection may have 64 calls open

@@ -16,7 +16,14 @@ const PANELS: readonly Panel[] = [
   ['Agents that run', 'short', [['agents', 'puzzled_agents']]],
   ['Denials by layer', 'ops', [['{{layer}}', rate('puzzled_denials_total', 'layer')]]],
   ['Branches by where they come to', 'ops', [['{{to}}', rate('puzzled_branch_moves_total', 'to')]]],
-  ['How agents end', 'ops', [['{{cause}}', rate('puzzled_agent_exits_total', 'cause')]]],
+  [
+    'How agents end',
+    'ops',
+    [
+      ['{{cause}}', rate('puzzled_agent_exits_total', 'cause')],
+      ['and are started again', 'sum(rate(puzzled_agent_restarts_total[$__rate_interval]))'],
+    ],
+  ],
   ['Start of an agent', 's', quantiles('puzzled_start_seconds')],
   ['Comparison with the base', 's', quantiles('puzzled_diff_seconds')],
   ['Gate', 's', quantiles('puzzled_gate_seconds')],

@@ -13,6 +13,11 @@ export const VERB_PROSE: Readonly<Record<string, string>> = {
     Without \`--env\` the profile decides which variables pass. \`--env NAME\` passes the caller's value, \`--env NAME=value\` sets one. A
     \`--budget\` can only be lower than the profile's.
 
+    With \`--restart on-failure\` an agent that fails is started again in its branch, with \`always\` one that ends well, too. Files, terminal, pipes and
+    budgets go on; everything else that runs in the branch is killed first. The pauses are 100 ms, then twice as long each time up to a minute; a run
+    of ten seconds makes the next one short again. TERM, INT, HUP and QUIT, \`^C\` in a pause, a budget that is used up and the end of the daemon end it
+    for good. The gate judges what all of its runs have done, and the exit status is that of the last one.
+
     With \`--host\` at least one --base is needed, a directory of that machine; the command starts in the first one.`,
   explain:
     'Prints every system call of the start, in order, with its arguments. Nothing is started, and no root is needed.',
@@ -43,7 +48,7 @@ found first, and one key decides: a takes it, r leaves it in the branch, s takes
 leaves without a decision, ? lists the keys. At the end what was taken is shown with its digest, and one approval is asked
 for, bound to exactly that. Single pieces become a branch of their own; the rest can be rebased over it. Needs a terminal.`,
   exec: `Where the agent runs, the command joins it: the same namespaces, files, network and locks, a cgroup of its own; it ends
-with the agent at the latest. Where nothing runs and nothing is decided, it runs as the agent did, and the branch is judged
+with the agent at the latest, also with one that is started again. Where nothing runs and nothing is decided, it runs as the agent did, and the branch is judged
 again; how the agent ended stays on record. Ends with the status of the command, 124 at its time limit. When puzzlectl ends,
 the command does. With --json the result is one document: code, signal, cause (exited, signal, timeout, oom, budget), times,
 use, and up to 1 MiB of each output, as text or base64.`,
