@@ -12,6 +12,13 @@ const SIZE: Readonly<Record<string, number>> = {
 }
 const TIMES = new Set(['wall', 'cpu'])
 
+/** A size in bytes: `512M`. */
+export function parseSize(text: string): number | null {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)([a-zA-Z]?)$/.exec(text) ?? []
+  const factor = SIZE[unit]
+  return number === '' || factor === undefined ? null : Math.floor(Number(number) * factor)
+}
+
 /** `wall=10m`, `memory=2G`, `pids=100` in base units: seconds, bytes, counts. */
 export function parseBudgets(pairs: readonly string[]): Record<string, number> {
   const budgets: Record<string, number> = {}

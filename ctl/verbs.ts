@@ -52,6 +52,7 @@ export const VERBS: readonly Verb[] = [
     options: [
       ['--cwd <dir>', 'where (default: where the agent was started)'],
       ['-e, --env <name[=value]>', 'pass or set a variable', 'repeat'],
+      ['--limit <kind=value>', 'of this command alone: memory=512M, pids=50, cpus=0.5', 'repeat'],
       ['--timeout <time>', 'kill it after 30s, 10m, 2h (exit 124)'],
     ],
     load: () => import('./commands/exec.ts'),

@@ -4,6 +4,7 @@ import { type Captured, capture } from '../capture.ts'
 import { parseDuration } from '../duration-option.ts'
 import { askedEnvironment, ownEnvironment } from '../environment-option.ts'
 import { jsonText } from '../json.ts'
+import { parseLimits } from '../limit-option.ts'
 import { BANNER_HANG, bannerText, lostLines } from '../render/banner.ts'
 import { errorText } from '../render/error.ts'
 import { agentStatus } from '../render/exit-status.ts'
@@ -30,6 +31,7 @@ export function requestOf(command: readonly string[], options: OptionValues): Om
     cwd: textOption(options, 'cwd'),
     environment: ownEnvironment(),
     setEnvironment: askedEnvironment(listOption(options, 'env')),
+    limits: parseLimits(listOption(options, 'limit')),
     timeout: timeout === null ? null : parseDuration(timeout, '--timeout'),
   }
 }

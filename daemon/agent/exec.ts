@@ -86,6 +86,7 @@ async function joinAgent(
     environment: agentEnvironment(record.profile.resolved.environment, request),
     stdio: request.stdio,
     ...(request.timeout === null ? {} : { timeoutMillis: request.timeout * 1000 }),
+    limits: request.limits ?? {},
   })
   return {
     ...streamsOf(command),

@@ -13,6 +13,7 @@ import type { Change, Changeset, QueuedRequestSummary } from '../contract/change
 import type { DenialRow } from '../contract/denial.ts'
 import type {
   CollectResult,
+  CommandLimits,
   CommandSession,
   ConflictEntry,
   ContentPair,
@@ -181,6 +182,8 @@ export interface LaunchRequest {
   stdio: SessionStdio
   /** Is told of what the agent writes, as it passes; must not wait. */
   observe?: (stream: OutputEntry['stream'], bytes: Buffer) => void
+  /** Of the first program and what it starts; absent: those of the branch alone. */
+  limits?: CommandLimits
   restart?: RestartPolicy | null
   /** Is told when the agent has ended and is started again; must not wait. */
   restarting?: (again: AgentAgain) => void
@@ -193,6 +196,7 @@ export interface JoinRequest {
   environment: Readonly<Record<string, string>>
   stdio: SessionStdio
   timeoutMillis?: number
+  limits?: CommandLimits
 }
 
 export interface RunningAgent {

@@ -1,5 +1,5 @@
 import type { AgentAgain, AgentExit, BranchRecord, Grant, RestartPolicy } from '../contract/branch.ts'
-import type { OutputEntry, SessionStdio } from '../contract/engine.ts'
+import type { CommandLimits, OutputEntry, SessionStdio } from '../contract/engine.ts'
 import type { BudgetEnd, BudgetHooks, BudgetWatch, LaunchRequest, Ports, RunningAgent } from './ports.ts'
 import type { RunningAgents } from './running.ts'
 
@@ -7,6 +7,7 @@ export interface StartRequest {
   environment: Readonly<Record<string, string>>
   setEnvironment: Readonly<Record<string, string>>
   stdio: SessionStdio
+  limits?: CommandLimits
   restart?: RestartPolicy | null
   /** A command in the place of the branch's own, after that one has run: what is in the layers stays whatever happens. */
   again?: { command: readonly string[]; cwd: string }
@@ -52,8 +53,8 @@ async function start(
     environment: agentEnvironment(moved.profile.resolved.environment, request),
     stdio: request.stdio,
     observe: (stream: OutputEntry['stream'], bytes: Buffer) => log.write(stream, bytes),
-    restart,
-    restarting: (again: AgentAgain) => tellRestart(ports, record.id, again),
+    limits: request.limits ?? {},
+    ...restarts(ports, record.id, restart),
   }
   const agent = await launchOrAbandon(ports, moved, launch, request.again !== undefined)
   const granted = [...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
@@ -126,6 +127,15 @@ const warn = (ports: Ports, branch: string, message: string): void =>
 
 const limitGrant = (wished: string, granted: string): Grant[] =>
   wished === granted ? [] : [{ what: 'budget at its limit', requested: wished, granted, full: false }]
+
+const restarts = (
+  ports: Ports,
+  id: string,
+  restart: RestartPolicy | null,
+): Pick<LaunchRequest, 'restart' | 'restarting'> => ({
+  restart,
+  restarting: (again) => tellRestart(ports, id, again),
+})
 
 /** Whoever looks at the branch sees that it runs, and must not take that for all being well. */
 function tellRestart(ports: Ports, id: string, again: AgentAgain): void {

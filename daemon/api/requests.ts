@@ -54,6 +54,13 @@ const run = create.extend({
   restart: restart.nullable().default(null),
 })
 
+/** Each is left out, not nothing: a limit that is not one must not be none. */
+const limits = z.strictObject({
+  memory: z.exactOptional(z.int().min(1)),
+  pids: z.exactOptional(z.int().min(1)),
+  cpus: z.exactOptional(z.number().positive()),
+})
+
 const command = z.strictObject({
   command: words.min(1),
   cwd: path.nullable().default(null),
@@ -61,6 +68,7 @@ const command = z.strictObject({
   setEnvironment: z.record(z.string(), z.string()).default({}),
   stdio: stdio.default({ kind: 'pipes' }),
   timeout: z.number().nullable().default(null),
+  limits: limits.default({}),
 })
 
 export const createRequestOf = (entries: unknown, requester: Requester): CreateRequest => ({

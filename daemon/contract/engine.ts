@@ -133,6 +133,16 @@ export interface AgentSession extends SessionStreams {
   release(): void
 }
 
+/** Of one command and all that it starts; those of its branch hold as well. */
+export interface CommandLimits {
+  /** Bytes; who needs more is ended, and the exit says `oom`. */
+  memory?: number
+  /** Processes and threads. */
+  pids?: number
+  /** Processors, may be a fraction. */
+  cpus?: number
+}
+
 export interface CommandRequest {
   command: readonly string[]
   /** Null: where the agent was started. */
@@ -142,6 +152,8 @@ export interface CommandRequest {
   stdio: SessionStdio
   /** Seconds; after them the command is killed with all that it started, and its exit says `timeout`. */
   timeout: number | null
+  /** A host that cannot hold one of them refuses the command. */
+  limits?: CommandLimits
 }
 
 /** A command belongs to its caller: when that one goes away, it is ended. */

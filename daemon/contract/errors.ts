@@ -25,7 +25,7 @@ export const ERRORS = {
   'feature-missing': {
     exit: 69,
     bus: 'FeatureMissing',
-    summary: 'The kernel or the system lacks something that the profile requires.',
+    summary: 'The kernel or the system lacks something that the profile, or a limit of a command, requires.',
   },
   'kernel-refused': {
     exit: 71,

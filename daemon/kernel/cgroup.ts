@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { errnoOf } from '../lib/errors.ts'
 import { readMounts } from './mount.ts'
@@ -72,7 +72,6 @@ export interface CgroupAccount {
   readonly cpuUserMicros: number
   readonly cpuSystemMicros: number
   readonly memoryPeakBytes: number | null
-  readonly oomKills: number
 }
 
 export interface CgroupUsage {
@@ -101,8 +100,15 @@ export function cgroupAccount(path: string): CgroupAccount {
     cpuUserMicros: cpu.get('user_usec') ?? 0,
     cpuSystemMicros: cpu.get('system_usec') ?? 0,
     memoryPeakBytes: memory ? number(path, 'memory.peak') : null,
-    oomKills: memory ? (table(path, 'memory.events').get('oom_kill') ?? 0) : 0,
   }
+}
+
+/** Processes of this cgroup that were ended for want of memory; not those of one beside it. */
+export function oomKillsOf(path: string): number {
+  const counted = existsSync(join(path, 'memory.events')) ? path : dirname(path)
+  return existsSync(join(counted, 'memory.events'))
+    ? (table(counted, 'memory.events').get('oom_kill') ?? 0)
+    : 0
 }
 
 /**

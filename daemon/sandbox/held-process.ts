@@ -7,6 +7,7 @@ import {
   freezeCgroup,
   isFrozen,
   killCgroup,
+  oomKillsOf,
   peakMemoryOf,
   processesOf,
   removeCgroup,
@@ -23,6 +24,8 @@ export interface StartedProcess {
   readonly pidfd: number
   /** The cgroup of this process and its children; removed when all are gone. */
   readonly cgroup: string
+  /** The one that it was born in: that one, or one beneath it. */
+  readonly own: string
   readonly status: InitStatus
   readonly startedAt: Date
   readonly streams: StdioStreams
@@ -69,6 +72,7 @@ export class HeldProcess {
   readonly #pidfd: number
   readonly #startedAt: Date
   readonly #onCollected: () => void
+  readonly #own: string
   readonly #restarts: InitStatus['restarts']
   /** Why the daemon ended it, when it did. */
   #reason: AgentExit['cause'] | undefined
@@ -83,6 +87,7 @@ export class HeldProcess {
     this.#startedAt = started.startedAt
     this.#onCollected = started.onCollected
     this.started = started.status.started
+    this.#own = started.own
     this.#restarts = started.status.restarts
     const { copied, ...streams } = started.streams
     Object.assign(this, streams)
@@ -186,6 +191,7 @@ export class HeldProcess {
     // An agent's init was PID 1 of its namespace: the kernel has ended the rest. After a joined command something may be left.
     await killCgroup(this.cgroup)
     const usage = cgroupAccount(this.cgroup)
+    const oomKills = oomKillsOf(this.#own)
     removeCgroup(this.cgroup)
     this.#collected = true
     // Nobody is left to read it. What the agent wrote stays readable to its end.
@@ -198,7 +204,7 @@ export class HeldProcess {
     return {
       code: signal === null ? code : null,
       signal,
-      cause: usage.oomKills > 0 ? 'oom' : (this.#reason ?? (signal === null ? 'exited' : 'signal')),
+      cause: oomKills > 0 ? 'oom' : (this.#reason ?? (signal === null ? 'exited' : 'signal')),
       ...(end?.why === undefined ? {} : { why: end.why }),
       ...(restarts === 0 ? {} : { restarts }),
       startedAt: this.#startedAt.toISOString(),

@@ -124,3 +124,6 @@ export function requireLimits(profile: LimitedProfile, missing: readonly LimitNa
     )
   }
 }
+
+/** What a limit is called, and the feature of the host that holds it. */
+export const aboutLimit = (name: LimitName): { what: string; feature: FeatureName } => TEXT[name]

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { AgentAgain, BranchRecord, Grant, RestartPolicy } from '../contract/branch.ts'
+import type { CommandLimits } from '../contract/engine.ts'
 import type { Profile } from '../contract/profile.ts'
 import { cgroupHierarchy } from '../kernel/cgroup.ts'
 import { diskOf, ioWeightWorks, limitCgroup } from '../kernel/cgroup-limits.ts'
@@ -41,6 +42,8 @@ export interface LaunchRequest {
   readonly environment: Readonly<Record<string, string>>
   readonly stdio: StdioRequest
   readonly observe?: OutputObserver
+  /** Of the first program and what it starts. */
+  readonly limits?: CommandLimits
   readonly restart?: RestartPolicy | null
   /** Is told when the agent has ended and is started again. */
   readonly restarting?: (again: AgentAgain) => void
@@ -112,9 +115,7 @@ export class Launcher {
     const terminals = mountTerminals()
     const closeTerminals = closer(terminals)
     undo.push('close the terminals', closeTerminals)
-    const denials = request.denials === undefined ? null : mountReadOnly(request.denials)
-    const closeDenials = denials === null ? () => undefined : closer(denials)
-    undo.push('close the list of denials', closeDenials)
+    const denials = openDenials(request, undo)
     const execGate = execGateOf(profile)
     undo.push('close the exec listeners', () => execGate?.close())
     const process = await startProcess(
@@ -126,6 +127,7 @@ export class Launcher {
         cgroup: join(cgroup, 'agent'),
         extent: cgroup,
         command: request.argv[0] ?? '',
+        limits: request.limits ?? {},
         execGate,
         ...(request.observe === undefined ? {} : { observe: request.observe }),
         ...(request.restarting === undefined ? {} : { restarting: request.restarting }),
@@ -136,7 +138,7 @@ export class Launcher {
         },
         namespaces: namespacesOf(once.network?.namespace ?? null, this.#planner.leavesOut),
         plan: (descriptors, terminal, socket) => {
-          const all = { ...descriptors, terminals, denials, ownerMap }
+          const all = { ...descriptors, terminals, denials: denials.descriptor, ownerMap }
           once.world = worldOf(record, profile, request.mounts, once.network, identity)
           once.plan = planStart(this.#planner, request, once.world, { terminal, socket }, all)
           return once.plan
@@ -146,7 +148,7 @@ export class Launcher {
     )
     execGate?.begin()
     // The agent's own copy of the descriptor did its work: the mount is in its root now.
-    closeDenials()
+    denials.close()
     const { world, plan } = plannedOnce(once)
     return new RunningBranch({
       world: worldInside(world),
@@ -159,6 +161,17 @@ export class Launcher {
       observe: request.observe ?? (() => undefined),
     })
   }
+}
+
+/** A detached mount of the list; null where there is none. */
+function openDenials(
+  { denials }: LaunchRequest,
+  undo: UndoStack,
+): { descriptor: number | null; close(): void } {
+  const descriptor = denials === undefined ? null : mountReadOnly(denials)
+  const close = descriptor === null ? () => undefined : closer(descriptor)
+  undo.push('close the list of denials', close)
+  return { descriptor, close }
 }
 
 function execGateOf({ budgets }: Profile): ExecGate | null {

@@ -2,9 +2,10 @@ import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentExit, Grant } from '../contract/branch.ts'
-import { type BudgetKind, SMALLEST_MEMORY } from '../contract/profile.ts'
+import type { CommandLimits } from '../contract/engine.ts'
+import type { BudgetKind } from '../contract/profile.ts'
 import { cgroupUsage, type Pressure, pressureOf, privateMemoryOf, processesOf } from '../kernel/cgroup.ts'
-import { type CgroupLimits, limitCgroup } from '../kernel/cgroup-limits.ts'
+import { limitCgroup } from '../kernel/cgroup-limits.ts'
 import { CpuClock } from '../kernel/cpu-clock.ts'
 import { duplicate } from '../kernel/pipe.ts'
 import { PuzzledError } from '../lib/errors.ts'
@@ -28,8 +29,8 @@ export interface ExecRequest {
   readonly cwd: string
   readonly environment: Readonly<Record<string, string>>
   readonly stdio: StdioRequest
-  /** Of this command alone; those of the branch hold as well. */
-  readonly limits?: CgroupLimits
+  /** Of this command alone. */
+  readonly limits?: CommandLimits
   /** Since the call; after it the command and all of its processes are killed, and its exit says `timeout`. */
   readonly timeoutMillis?: number
 }
@@ -53,18 +54,6 @@ interface RunningParts {
 
 /** An agent that is about to be gone is so within this time. */
 const END_MILLIS = 250
-
-/** A start that the kernel ends for want of memory looks like a program that crashed. */
-function refuseLowMemory({ memoryBytes }: CgroupLimits = {}): void {
-  if (memoryBytes !== undefined && memoryBytes < SMALLEST_MEMORY)
-    throw new PuzzledError(
-      'usage',
-      `A memory limit of ${memoryBytes} bytes is less than a command needs to start`,
-      {
-        hint: `Give it at least ${SMALLEST_MEMORY / 1024 ** 2} MiB.`,
-      },
-    )
-}
 
 /** A branch whose agent runs: the agent itself, readers of its output, and commands that join it. */
 export class RunningBranch {
@@ -192,7 +181,6 @@ export class RunningBranch {
     const { timeoutMillis } = request
     const limit = timeoutMillis === undefined ? {} : { deadline: performance.now() + timeoutMillis }
     checkCommand(request.argv, request.environment)
-    refuseLowMemory(request.limits)
     checkDirectory(request.cwd, layers)
     if (process.hasEnded) throw endedError()
     if (this.#stands) throw new PuzzledError('wrong-state', 'The agent of this branch stands still')

@@ -1,14 +1,15 @@
 import { closeSync } from 'node:fs'
 import type { AgentAgain } from '../contract/branch.ts'
+import type { CommandLimits } from '../contract/engine.ts'
 import type { SpawnOp, SpawnRequest, SpawnResult } from '../contract/spawn.ts'
 import { createCgroup, openCgroup, removeCgroup } from '../kernel/cgroup.ts'
-import { type CgroupLimits, limitCgroup } from '../kernel/cgroup-limits.ts'
 import { spawn } from '../kernel/clone.ts'
 import { socketPair } from '../kernel/descriptor-passing.ts'
 import { initExecutable } from '../kernel/init-program.ts'
 import { pipe } from '../kernel/pipe.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import type { UndoStack } from '../lib/undo.ts'
+import { limitCommand } from './command-limits.ts'
 import { adoptFrom, type ExecGate } from './exec-gate.ts'
 import type { OutputObserver } from './handed-through.ts'
 import { HeldProcess } from './held-process.ts'
@@ -26,7 +27,8 @@ export interface ProcessRequest {
   readonly cgroup: string
   /** What signals, freezing and the end act on; the cgroup itself or one above it. */
   readonly extent: string
-  readonly limits?: CgroupLimits
+  /** Of this process and what it starts; those of the cgroup above hold as well. */
+  readonly limits: CommandLimits
   readonly command: string
   readonly namespaces: SpawnRequest['namespaces']
   /** The plan for descriptors that exist only now. Asked for while the child is born: it opens none for the child. */
@@ -51,7 +53,7 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
   undo.push('remove the cgroup of the process', () => {
     removeCgroup(request.cgroup)
   })
-  limitCgroup(request.cgroup, request.limits ?? {})
+  limitCommand(request.cgroup, request.limits)
   const stdio = openStdio(request.stdio, request.terminals, request.owner, request.observe)
   undo.push('close the descriptors of the process', stdio.abandon)
   const status = pipe()
@@ -86,6 +88,7 @@ export async function startProcess(request: ProcessRequest, undo: UndoStack): Pr
     pid: result.pid,
     pidfd: result.pidfd,
     cgroup: request.extent,
+    own: request.cgroup,
     status: watched,
     startedAt: new Date(),
     streams: stdio.streams(),

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { cgroupHierarchy, controllersOf } from '../../daemon/kernel/cgroup.ts'
 import { begin, DEVELOPER } from './cli.ts'
 import { inProject, onBus } from './grounds.ts'
 import { eventually, WHO } from './private-bus.ts'
@@ -10,6 +11,10 @@ import { noTypist, typing } from './typist.ts'
 
 const program = fileURLToPath(new URL('../../dist/puzzlectl.js', import.meta.url))
 const { developer, colleague, reviewer } = WHO
+
+const controllers = controllersOf(cgroupHierarchy() ?? '')
+const limitsHold = (['memory', 'pids', 'cpu'] as const).every((name) => controllers.includes(name))
+const REFUSED = [69, expect.stringMatching(/This host cannot hold a command to .* of its own\n/)]
 
 describe('in a branch that the daemon runs', () => {
   const { here, it } = onBus('each', noTypist)
@@ -37,6 +42,17 @@ describe('in a branch that the daemon runs', () => {
     expect((await puzzlectl('exec', id, '--', 'no-such-command')).status).toBe(127)
     expect((await here.puzzlectl(colleague, 'exec', id, '--', 'true')).status).toBe(68)
     expect((await here.puzzlectl(reviewer, 'exec', id, '--', 'true')).status).toBe(77)
+  })
+
+  it('a command has limits of its own, or is refused where the host cannot hold them', async () => {
+    const id = await detach(READY)
+    const own = ['--limit', 'memory=64M', '--limit', 'pids=30', '--limit', 'cpus=0.5'] as const
+    const ended = await puzzlectl('exec', ...own, id, '--', 'true')
+    expect([ended.status, ended.err]).toEqual(limitsHold ? [0, ''] : REFUSED)
+    const wrong = await puzzlectl('exec', '--limit', 'memory=1M', id, '--', 'true')
+    expect([wrong.status, wrong.err]).toEqual([2, expect.stringContaining('Give it at least 16 MiB')])
+    expect((await puzzlectl('exec', '--limit', 'memory=many', id, '--', 'true')).status).toBe(2)
+    expect((await puzzlectl('exec', id, '--', 'true')).status, 'the agent runs on').toBe(0)
   })
 
   it('a command ends in a structured result, in which a time limit is told apart', async () => {
@@ -249,6 +265,8 @@ describe('without a daemon', () => {
     expect((await here.puzzlectl('logs', 'a')).out).toBe('hi\n')
     const { status, out } = await here.puzzlectl('exec', 'a', '--', 'cat', 'x')
     expect([status, out]).toEqual([0, 'x\n'])
+    const limited = await here.puzzlectl('exec', '--limit', 'cpus=1', 'a', '--', 'true')
+    expect([limited.status, limited.err]).toEqual(limitsHold ? [0, expect.stringContaining('held')] : REFUSED)
     const effect = JSON.parse((await here.puzzlectl('exec', '--json', 'a', '--', 'cat', 'x')).out) as object
     expect(effect).toMatchObject({ code: 0, stdout: { text: 'x\n' } })
     expect(readFileSync(join(here.state, 'version'), 'utf8')).toBe('1\n')

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect } from 'vitest'
+import { cgroupHierarchy, controllersOf } from '../../daemon/kernel/cgroup.ts'
 import { effectOf } from '../../daemon/sandbox/effect.ts'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
 import type { ExecRequest, RunningBranch } from '../../daemon/sandbox/running-branch.ts'
@@ -83,9 +84,29 @@ describe('a command in a running branch', () => {
 
   check('with less memory than a start needs is refused, and the agent runs on', async () => {
     await begin()
-    const limited = (memoryBytes: number) => effect(['true'], { limits: { memoryBytes } })
+    const limited = (memory: number) => effect(['true'], { limits: { memory } })
     await expect(limited(2 ** 20)).rejects.toMatchObject({ code: 'usage', hint: 'Give it at least 16 MiB.' })
-    expect((await limited(16 * 2 ** 20)).code).toBe(0)
+    expect((await effect(['true'])).code).toBe(0)
+  })
+
+  check('is held to its own limits by the kernel, or refused where that cannot be', async () => {
+    await begin()
+    const controllers = controllersOf(cgroupHierarchy() ?? '')
+    const one = ['sh', '-c', 'cat /proc/self/cgroup'] as const
+    for (const [limits, controller] of [
+      [{ memory: 64 * 2 ** 20 }, 'memory'],
+      [{ pids: 20 }, 'pids'],
+      [{ cpus: 0.5 }, 'cpu'],
+    ] as const) {
+      const result = effect(one, { limits })
+      if (controllers.includes(controller)) expect((await result).code).toBe(0)
+      else
+        await expect(result).rejects.toMatchObject({
+          ...{ code: 'feature-missing', data: { feature: `cgroup2-${controller}` } },
+          message: expect.stringMatching(/^This host cannot hold a command to a .* of its own$/),
+        })
+    }
+    expect((await effect(['true'])).code, 'the agent runs on').toBe(0)
   })
 
   check('keeps as much of its output as was asked for and counts the rest', async () => {

@@ -94,8 +94,9 @@ absent value is an empty signature (\`g\`). Keys are those of \`daemon/contract/
 | \`restart\` (\`Run\`) | \`a{sv}\` or absent: \`when\` is on-failure or always, \`times\` \`x\` or absent (without end): when it has ended it is started again | absent |
 | \`stdio\` (\`Run\`) | \`a{sv}\`: \`kind\` is pipes, pty (\`columns\`, \`rows\`, \`inherit\`) or inherit (\`fds\`) | pipes |
 
-The request of \`Exec\` has \`command\` and, optional, \`cwd\` (where the agent was started), \`environment\`, \`setEnvironment\`, \`stdio\` and
-\`timeout\` (seconds).
+The request of \`Exec\` has \`command\` and, optional, \`cwd\` (where the agent was started), \`environment\`, \`setEnvironment\`, \`stdio\`,
+\`timeout\` (seconds) and \`limits\` (\`a{sv}\` of \`memory\` \`x\` in bytes, \`pids\` \`x\`, \`cpus\` \`d\` or \`x\`: of this command alone; a host that cannot
+hold one of them refuses the command).
 
 \`fds\` and \`inherit\` are descriptor numbers of the calling process; the daemon duplicates them. An unknown key is an error.
 

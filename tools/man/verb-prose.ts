@@ -49,7 +49,9 @@ leaves without a decision, ? lists the keys. At the end what was taken is shown 
 for, bound to exactly that. Single pieces become a branch of their own; the rest can be rebased over it. Needs a terminal.`,
   exec: `Where the agent runs, the command joins it: the same namespaces, files, network and locks, a cgroup of its own; it ends
 with the agent at the latest, also with one that is started again. Where nothing runs and nothing is decided, it runs as the agent did, and the branch is judged
-again; how the agent ended stays on record. Ends with the status of the command, 124 at its time limit. When puzzlectl ends,
+again; how the agent ended stays on record. Ends with the status of the command, 124 at its time limit
+and at a limit of its memory. With \`--limit\` the kernel holds this command and what it starts to a part of what the branch may use; where it cannot
+(\`puzzlectl doctor\` says so) the command is refused. When puzzlectl ends,
 the command does. With --json the result is one document: code, signal, cause (exited, signal, timeout, oom, budget), times,
 use, and up to 1 MiB of each output, as text or base64.`,
   shell: 'As exec does it. exit ends the shell; what it changed belongs to the branch.',

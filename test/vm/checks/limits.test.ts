@@ -4,13 +4,16 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
+import type { CommandLimits } from '../../../daemon/contract/engine.ts'
 import { type Profile, SMALLEST_MEMORY } from '../../../daemon/contract/profile.ts'
 import { diskOf } from '../../../daemon/kernel/cgroup-limits.ts'
+import { effectOf } from '../../../daemon/sandbox/effect.ts'
 import { Launcher } from '../../../daemon/sandbox/launch.ts'
 import type { RunningBranch } from '../../../daemon/sandbox/running-branch.ts'
 import { makeBranch, requestOf, type TestBranch } from '../../root/branch.fixture.ts'
 
 const MiB = 2 ** 20
+const EAT = 'x=$(head -c 200000000 /dev/zero | tr "\\0" x); echo survived'
 const launcher = new Launcher()
 const started: { branch: TestBranch; agent: RunningBranch }[] = []
 
@@ -181,9 +184,58 @@ describe('memory', () => {
   })
 
   it('that is not ends with the agent, and its end is called what it was', async () => {
-    const eat = 'x=$(head -c 200000000 /dev/zero | tr "\\0" x); echo survived'
-    const agent = await start({ budgets: budgets(48 * MiB) }, eat)
+    const agent = await start({ budgets: budgets(48 * MiB) }, EAT)
     expect(await outputOf(agent)).toBe('')
     expect(await agent.exited).toMatchObject({ signal: 'SIGKILL', cause: 'oom' })
+  })
+
+  it('that is not is the end, also of an agent that would be started again', async () => {
+    const branch = makeBranch({ profile: { budgets: budgets(48 * MiB) } })
+    const restart = { when: 'always', times: 3 } as const
+    const agent = await launcher.start(requestOf(branch, ['sh', '-c', EAT], { restart }))
+    agent.errors?.resume()
+    started.push({ branch, agent })
+    expect(await outputOf(agent)).toBe('')
+    const exit = await agent.exited
+    expect(exit).toMatchObject({ signal: 'SIGKILL', cause: 'oom' })
+    expect(exit.restarts).toBeUndefined()
+  })
+})
+
+describe('a command that joins, with limits of its own', () => {
+  async function joined(limits: CommandLimits, script: string, profile: Partial<Profile> = {}) {
+    const agent = await start(profile, 'read line; exit 3')
+    const request = {
+      cwd: started.at(-1)?.branch.base ?? '/',
+      environment: {},
+      stdio: { kind: 'pipes' } as const,
+    }
+    const held = await agent.exec({ ...request, argv: ['sh', '-c', script], limits })
+    return { agent, held, effect: await effectOf(held) }
+  }
+
+  it('that needs more memory is ended with all that it started and told apart, and the agent goes on', async () => {
+    const { agent, effect } = await joined({ memory: 48 * MiB }, `sleep 100 & ${EAT}`)
+    expect(effect).toMatchObject({ signal: 'SIGKILL', cause: 'oom' })
+    agent.input?.write('\n')
+    expect(await agent.exited, 'its own end is none of that').toMatchObject({ code: 3, cause: 'exited' })
+  })
+
+  it('has only so many processes, and the agent has more', async () => {
+    const many = 'for i in 1 2 3 4 5 6; do sleep 1 & done; wait; echo all'
+    const text = async (limits: CommandLimits): Promise<string> =>
+      String(Buffer.from((await joined(limits, many)).effect.stdout.bytes))
+    expect(await text({ pids: 4 })).toBe('')
+    expect(await text({}), 'control').toBe('all\n')
+  })
+
+  it('has a part of the processors', async () => {
+    const burn = 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
+    const slow = (await joined({ cpus: 0.1 }, burn)).effect
+    const fast = (await joined({}, burn)).effect
+    const share = ({ cpuUserMs, cpuSystemMs, durationMs }: typeof slow): number =>
+      (cpuUserMs + cpuSystemMs) / durationMs
+    expect(share(slow)).toBeLessThan(0.2)
+    expect(share(fast), 'control').toBeGreaterThan(2 * share(slow))
   })
 })
