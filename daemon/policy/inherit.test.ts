@@ -31,6 +31,7 @@ gate:
   denyPaths: [{ path: /srv/data/keys/**, why: not for agents }]
 resources: { cpus: 2, ioWeight: 50 }
 `
+const CLOCKS = 'namespaces: { time: true, why: not for agents }'
 const parent = resolveRoot(parseProfile(PARENT, 'parent.yaml'))
 const child = (text: string) =>
   narrow(
@@ -55,6 +56,7 @@ const narrower: readonly [what: string, text: string][] = [
   ],
   ['lower limits', 'budgets: { memory: 512MiB }\ngate: { maxFiles: 10 }'],
   ['fewer processors and a rate', 'resources: { cpus: 0.5, ioRead: 1MB }'],
+  ['clocks of its own', CLOCKS],
   ['more refusals', 'gate: { denyPaths: [{ path: /srv/**, why: nothing there }], policies: [second] }'],
 ]
 
@@ -133,6 +135,15 @@ describe('inherit', () => {
         `widens what it extends: child\\.yaml:${childLine}:\\d+: .*"parent" \\(parent\\.yaml:${parentLine}:\\d+\\)`,
       ),
     )
+  })
+
+  it('refuses the clocks of the host where the parent has its own', () => {
+    const outer = resolveRoot(parseProfile(`${PARENT}${CLOCKS}\n`, 'parent.yaml'))
+    const text = PARENT.split('\n').slice(1, 3).join('\n').replaceAll('parent', 'child')
+    const own = `format: puzzled/profile/v1\n${text}\nextends: parent\n`
+    expect(narrow(outer, parseProfile(own, 'child.yaml')).profile.namespaces.time).toBe(true)
+    const wide = `${own}${CLOCKS.replace('true', 'false')}\n`
+    expect(() => narrow(outer, parseProfile(wide, 'child.yaml'))).toThrow(/namespaces: found false/)
   })
 
   it('drops no refusal of the parent', () => {

@@ -170,7 +170,9 @@ export const profileSchema = z.strictObject({
     .strictObject({
       time: z
         .boolean()
-        .describe('A time namespace, so that the monotonic clock does not tell how long the host is up.'),
+        .describe(
+          'A time namespace whose clocks begin at 0, so that they do not tell how long the host is up. Needs CAP_SYS_TIME, which the unit of the daemon leaves out.',
+        ),
       why,
     })
     .optional()

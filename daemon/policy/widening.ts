@@ -21,7 +21,8 @@ export function widenings(parent: Profile, child: Profile): Widening[] {
   ordered(report, 'enforce', ['enforce', 'shadow'], parent.enforce, child.enforce)
   ordered(report, 'home', ['hidden', 'private', 'overlay'], parent.home, child.home)
   ordered(report, 'seccomp', ['strict', 'standard', 'build'], parent.seccomp, child.seccomp)
-  ordered(report, 'namespaces', [false, true], parent.namespaces.time, child.namespaces.time)
+  // Clocks of its own tell an agent less about the host.
+  ordered(report, 'namespaces', [true, false], parent.namespaces.time, child.namespaces.time)
   compareMounts(report, parent, child)
   for (const name of child.environment.pass)
     if (!parent.environment.pass.some((outer) => variableWithin(outer, name)))

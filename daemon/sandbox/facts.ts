@@ -7,7 +7,7 @@ import {
   realpathSync,
   statSync,
 } from 'node:fs'
-import { release } from 'node:os'
+import { release, uptime } from 'node:os'
 import { kernelMounts } from '../kernel/mountinfo.ts'
 import { boundingLimits } from './resource-limits.ts'
 import {
@@ -27,6 +27,7 @@ export function gatherFacts(paths: Iterable<string>): HostFacts {
   const [major = 0, minor = 0] = release().split('.').map(Number)
   return {
     kernel: [major, minor],
+    clocks: { monotonic: process.hrtime()[0], boottime: Math.floor(uptime()) },
     hardLimits: boundingLimits(
       readFileSync('/proc/self/status', 'utf8'),
       readFileSync('/proc/self/limits', 'utf8'),

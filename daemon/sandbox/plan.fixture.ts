@@ -9,6 +9,7 @@ import { type PlanInput, type SpawnPlan, spawnPlan } from './spawn-plan.ts'
 /** A small host and a small profile, for tests of the planners. */
 export const FACTS: HostFacts = {
   oomScore: 0,
+  clocks: { monotonic: 5000, boottime: 6000 },
   kernel: [6, 18],
   lastCapability: 40,
   hardLimits: {},

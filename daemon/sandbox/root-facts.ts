@@ -13,6 +13,8 @@ export interface HostFacts {
   readonly loginUid?: number
   /** Our own readiness to be ended when memory is out, which a child has from us. */
   readonly oomScore: number
+  /** Whole seconds that the host's clocks show: what a time namespace takes off. */
+  readonly clocks: { readonly monotonic: number; readonly boottime: number }
   /** Kernel release as [major, minor]. */
   readonly kernel: readonly [number, number]
   /** /proc/sys/kernel/cap_last_cap. */

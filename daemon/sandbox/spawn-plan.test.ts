@@ -154,6 +154,37 @@ describe('namespaces', () => {
   })
 })
 
+describe('clocks of its own', () => {
+  const profile = { namespaces: { time: true } }
+  const written = (list: readonly SpawnOp[]) => {
+    const at = list.findIndex((op) => op.name === 'let its clocks begin at 0')
+    return { at, text: Buffer.from((list[at]?.args[1] ?? []) as Uint8Array).toString() }
+  }
+
+  it('are asked for by the profile, and begin at 0', () => {
+    const list = opsOf(planOf({ profile }))
+    const { at, text } = written(list)
+    expect(text).toBe('monotonic -5000 0\nboottime -6000 0\n')
+    const calling = calls(list)
+    expect(
+      calling.indexOf(
+        'unshare',
+        list.findIndex((op) => op.name === 'make a time namespace'),
+      ),
+    ).toBeLessThan(at)
+    expect(at).toBeLessThan(calling.indexOf('pivot_root'))
+    expect(written(opsOf(planOf())).at).toBe(-1)
+  })
+
+  it('are the same for a command that joins, and set while the host’s /proc is there', () => {
+    const { input } = joinFixture()
+    const list = opsOf(joinPlan({ ...input, profile: { ...input.profile, ...profile }, agent: 40 }))
+    const { at, text } = written(list)
+    expect(text).toBe('monotonic -5000 0\nboottime -6000 0\n')
+    expect(at).toBeLessThan(calls(list).indexOf('setns'))
+  })
+})
+
 describe('a command that joins a running branch', () => {
   const { profile, input } = joinFixture()
   const plan = joinPlan({ ...input, profile, agent: 40 })

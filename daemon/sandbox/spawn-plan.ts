@@ -12,7 +12,6 @@ import {
   CLONE_NEWNET,
   CLONE_NEWNS,
   CLONE_NEWPID,
-  CLONE_NEWTIME,
   CLONE_NEWUTS,
   CLOSE_RANGE_CLOEXEC,
   F_DUPFD_CLOEXEC,
@@ -26,6 +25,7 @@ import {
 } from '../kernel/uapi/index.ts'
 import { call, cstring, slot, storing } from './calls.ts'
 import { capsBeforeIdentityOps, capsOps } from './caps-plan.ts'
+import { clockOps } from './clock-plan.ts'
 import { type Identity, identityOps, withRequesterRights } from './identity.ts'
 import { landlockPlaces } from './landlock-places.ts'
 import { landlockOps } from './landlock-rules.ts'
@@ -155,14 +155,11 @@ export function spawnPlan(input: PlanInput): SpawnPlan {
 export function joinPlan(input: JoinInput): SpawnPlan {
   const { sections, grants } = lockedSections(input)
   const join = call('join the namespaces of the agent', 'setns', input.agent, JOINED)
-  const joining = [...forgetOps(input), ...inheritedOps(input), join]
+  const joining = [...forgetOps(input), ...inheritedOps(input), ...clockOps(input.profile, input.facts), join]
   return { sections: [{ name: 'join', ops: joining }, ...sections], namespaces: [], grants }
 }
 
-/**
- * All at once, by a pidfd that was taken at clone: never on the word of a pid. The time namespace cannot be joined while
- * memory is shared; no offset is ever set in it, so its clocks are the same.
- */
+/** All at once, by a pidfd that was taken at clone: never on the word of a pid. */
 const JOINED = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP
 
 /** From the session to exec: what holds the agent, once it is in its own world. */
@@ -295,7 +292,7 @@ function namespaceOps(input: PlanInput): SpawnOp[] {
     ...(joinsNetwork(input)
       ? [call('join the network of the branch', 'setns', input.descriptors.network, CLONE_NEWNET)]
       : []),
-    ...(input.profile.namespaces.time ? [call('make a time namespace', 'unshare', CLONE_NEWTIME)] : []),
+    ...clockOps(input.profile, input.facts),
     call('make files with the modes given here', 'umask', 0),
   ]
 }

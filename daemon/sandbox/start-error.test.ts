@@ -20,6 +20,7 @@ describe('a failed start', () => {
     ['open the base "/x"', 'openat2', 'EACCES', 'access-denied'],
     ['open the base "/x"', 'openat2', 'ELOOP', 'base-invalid'],
     ['map the owners of the base of "/x"', 'mount_setattr', 'EINVAL', 'feature-missing'],
+    ['let its clocks begin at 0', 'write', 'EPERM', 'feature-missing'],
     ['pivot to the new root', 'pivot_root', 'EBUSY', 'start-failed'],
   ])('%s: %s %s is %s', (name, call, errno, code) => expect(step(name, call, errno).code).toBe(code))
 

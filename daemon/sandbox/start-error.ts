@@ -60,6 +60,11 @@ const KNOWN: readonly Known[] = [
     hint: 'This filesystem has no ID-mapped mounts: run as the owner of the base, or give the base another owner',
   },
   {
+    when: (step) => step.op.name === 'let its clocks begin at 0' && step.errnoName === 'EPERM',
+    code: 'feature-missing',
+    hint: 'namespaces.time of the profile needs CAP_SYS_TIME; for the unit: systemctl edit puzzled, [Service], CapabilityBoundingSet=CAP_SYS_TIME',
+  },
+  {
     when: (step) => step.op.call === 'execveat' && step.errnoName === 'EAGAIN',
     code: 'start-failed',
     hint: 'The profile’s rlimits.nproc is reached already: it counts all processes of the agent’s user',

@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { readlinkSync } from 'node:fs'
+import { uptime } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect } from 'vitest'
 import { cgroupHierarchy, controllersOf } from '../../daemon/kernel/cgroup.ts'
@@ -45,6 +47,27 @@ describe('a command in a running branch', () => {
     expect(lines.slice(0, -3).sort()).toEqual([expect.stringContaining('puzzled-i'), 'sh', 'sleep'])
     expect(result).toMatchObject({ code: 4, signal: null, cause: 'exited' })
     expect(result.durationMs).toBeGreaterThanOrEqual(0)
+  })
+
+  check('has the clocks of its agent: of their own, where the profile says so', async () => {
+    branch = makeBranch({ profile: { namespaces: { time: true } } })
+    const look = 'readlink /proc/self/ns/time; cut -d. -f1 /proc/uptime; cat /proc/self/timens_offsets'
+    running = await launcher.start(requestOf(branch, ['sh', '-c', `${look}; echo ready; exec sleep 1000`]))
+    let said = ''
+    for await (const chunk of running.output ?? []) {
+      said += chunk
+      if (said.endsWith('ready\n')) break
+    }
+    const [namespace, up, ...offsets] = said.trim().split('\n')
+    expect(namespace).not.toBe(readlinkSync('/proc/self/ns/time'))
+    expect(Number(up)).toBeLessThan(30)
+    const [, joinedUp, ...joinedOffsets] = out(await effect(['sh', '-c', look]))
+      .trim()
+      .split('\n')
+    expect([...joinedOffsets, 'ready']).toEqual(offsets)
+    expect(Number(joinedUp)).toBeLessThan(30)
+    // The control: the host is up for longer.
+    expect(uptime()).toBeGreaterThan(60)
   })
 
   check('is locked in like the agent', async () => {
