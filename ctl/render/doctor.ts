@@ -34,7 +34,7 @@ export function doctorText(report: DoctorReport, paint: Paint, width?: number): 
 const COLOUR = { have: 'green', partly: 'yellow', missing: 'red' } as const
 
 const lostText = (row: FeatureRow, paint: Paint): string =>
-  `${paint.bold(row.name)}: ${visibleLine(row.lost)}\n  ${paint.dim('mend:')} ${visibleLine(row.remedy)}\n`
+  `${paint.bold(row.name)}: ${visibleLine(row.lost)}\n${row.remedy === '' ? '' : `  ${paint.dim('mend:')} ${visibleLine(row.remedy)}\n`}`
 
 function verdictText(report: DoctorReport, paint: Paint): string {
   const lines: string[] = []

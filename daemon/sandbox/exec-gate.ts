@@ -12,14 +12,11 @@ export class ExecGate {
   #limit: number
   #count = 0
   #begun = false
-  readonly #counted: () => void
   readonly #held: { listener: SeccompListener; question: Question }[] = []
   readonly #listeners = new Set<SeccompListener>()
 
-  /** `counted` is called after each program: the meter looks at once instead of at its next turn. */
-  constructor(limit: number, counted: () => void = () => undefined) {
+  constructor(limit: number) {
     this.#limit = limit
-    this.#counted = counted
   }
 
   /** Attempts so far, held ones included. */
@@ -70,7 +67,6 @@ export class ExecGate {
     this.#count++
     if (this.#begun && this.#count > this.#limit) this.#held.push({ listener, question })
     else listener.letContinue(question.id)
-    this.#counted()
   }
 
   #drop(listener: SeccompListener): void {

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeAll, describe, expect } from 'vitest'
-import { effectOf } from '../../daemon/sandbox/effect.ts'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
 import { needs, root } from '../tier/needs.ts'
 import { makeBranch, requestOf, type TestBranch, warmUp } from './branch.fixture.ts'
+import { effectOf } from './effect.ts'
 
 const check = needs(root)
 const launcher = new Launcher()

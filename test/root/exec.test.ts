@@ -4,11 +4,11 @@ import { uptime } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect } from 'vitest'
 import { cgroupHierarchy, controllersOf } from '../../daemon/kernel/cgroup.ts'
-import { effectOf } from '../../daemon/sandbox/effect.ts'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
 import type { ExecRequest, RunningBranch } from '../../daemon/sandbox/running-branch.ts'
 import { needs, root } from '../tier/needs.ts'
 import { makeBranch, requestOf, type TestBranch, warmUp } from './branch.fixture.ts'
+import { effectOf } from './effect.ts'
 
 const check = needs(root)
 const launcher = new Launcher()

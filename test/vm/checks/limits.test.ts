@@ -7,10 +7,10 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { CommandLimits } from '../../../daemon/contract/engine.ts'
 import { type Profile, SMALLEST_MEMORY } from '../../../daemon/contract/profile.ts'
 import { diskOf } from '../../../daemon/kernel/cgroup-limits.ts'
-import { effectOf } from '../../../daemon/sandbox/effect.ts'
 import { Launcher } from '../../../daemon/sandbox/launch.ts'
 import type { RunningBranch } from '../../../daemon/sandbox/running-branch.ts'
 import { makeBranch, requestOf, type TestBranch } from '../../root/branch.fixture.ts'
+import { effectOf } from '../../root/effect.ts'
 
 const MiB = 2 ** 20
 const EAT = 'x=$(head -c 200000000 /dev/zero | tr "\\0" x); echo survived'

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
-import type { AgentExit } from '../contract/branch.ts'
-import type { HeldProcess } from './held-process.ts'
+import type { AgentExit } from '../../daemon/contract/branch.ts'
+import type { HeldProcess } from '../../daemon/sandbox/held-process.ts'
 
-/** What one command in a branch did, for programs. */
+/** What one command in a branch did, as `exec --json` tells it. */
 export interface Effect extends AgentExit {
   readonly durationMs: number
   readonly stdout: Captured
