@@ -7,7 +7,7 @@ import {
   MANAGER_PATH,
   signatureOf,
 } from '../daemon/contract/bus.ts'
-import { fromEntries, fromVariant, toEntries } from '../daemon/contract/bus-values.ts'
+import { fromVariant, structureOf, structuresOf, toEntries } from '../daemon/contract/bus-values.ts'
 import type { Change, Changeset } from '../daemon/contract/changeset.ts'
 import type { DenialRow } from '../daemon/contract/denial.ts'
 import type {
@@ -15,6 +15,7 @@ import type {
   ApprovalRequest,
   Attachment,
   BranchSummary,
+  BranchUsage,
   ChangesPage,
   CollectResult,
   CommandRequest,
@@ -125,9 +126,7 @@ export class BusEngine implements Engine {
 
   async list(): Promise<readonly BranchSummary[]> {
     const [branches] = await this.#manager('ListBranches', [])
-    return (branches as [string, unknown][][]).map(
-      (entries) => fromEntries(entries) as unknown as BranchSummary,
-    )
+    return structuresOf<BranchSummary>(branches)
   }
 
   async show(id: string): Promise<BranchRecord> {
@@ -151,7 +150,7 @@ export class BusEngine implements Engine {
     for (let from: number | null = 0, digest = ''; ; ) {
       const body = [only, except, digest, from, CHANGES_AT_ONCE]
       const [answer] = await this.#branchCall(path, 'ChangesPage', body)
-      const { changeset, next } = fromEntries(answer as [string, unknown][]) as unknown as ChangesPage
+      const { changeset, next } = structureOf<ChangesPage>(answer)
       for (const change of changeset.changes) changes.push(change)
       if (next === null) return { ...changeset, changes }
       from = next
@@ -221,7 +220,7 @@ export class BusEngine implements Engine {
 
   async revert(commit: string): Promise<Outcome> {
     const [outcome] = await this.#manager('Revert', [commit])
-    return fromEntries(outcome as [string, unknown][]) as unknown as Outcome
+    return structureOf<Outcome>(outcome)
   }
 
   async signal(id: string, name: string): Promise<SignalResult> {
@@ -243,7 +242,7 @@ export class BusEngine implements Engine {
 
   async queue(id: string): Promise<readonly QueuedView[]> {
     const [views] = await this.#branchCall(await this.#path(id), 'Queue', [])
-    return (views as [string, unknown][][]).map((entries) => fromEntries(entries) as unknown as QueuedView)
+    return structuresOf<QueuedView>(views)
   }
 
   async queueAct(id: string, request: string, action: QueueAction, why: string): Promise<QueueResult> {
@@ -264,14 +263,18 @@ export class BusEngine implements Engine {
 
   async recentEvents(filter: EventFilter): Promise<readonly PuzzledEvent[]> {
     const [events] = await this.#manager('Events', [])
-    return (events as [string, unknown][][])
-      .map((entries) => fromEntries(entries) as unknown as PuzzledEvent)
-      .filter((event) => filter.branch === null || event.branch === filter.branch)
+    return structuresOf<PuzzledEvent>(events).filter(
+      (event) => filter.branch === null || event.branch === filter.branch,
+    )
+  }
+
+  async usage(id: string): Promise<BranchUsage> {
+    return this.#structured<BranchUsage>(id, 'Usage', [])
   }
 
   async denials(id: string): Promise<readonly DenialRow[]> {
     const [rows] = await this.#branchCall(await this.#path(id), 'Denials', [])
-    return (rows as [string, unknown][][]).map((entries) => fromEntries(entries) as unknown as DenialRow)
+    return structuresOf<DenialRow>(rows)
   }
 
   async *events(filter: EventFilter, signal: AbortSignal): AsyncGenerator<PuzzledEvent> {
@@ -292,20 +295,18 @@ export class BusEngine implements Engine {
 
   async features(): Promise<readonly FeatureRow[]> {
     const [rows] = await this.#manager('Doctor', [])
-    return (rows as [string, unknown][][]).map((entries) => fromEntries(entries) as unknown as FeatureRow)
+    return structuresOf<FeatureRow>(rows)
   }
 
   /** The last commits that touched a path, as far as the caller may hear of them. */
   async blame(path: string, most: number): Promise<readonly ToldProvenance[]> {
     const [commits] = await this.#manager('Blame', [path, most])
-    return (commits as [string, unknown][][]).map(
-      (entries) => fromEntries(entries) as unknown as ToldProvenance,
-    )
+    return structuresOf<ToldProvenance>(commits)
   }
 
   async collect(): Promise<CollectResult> {
     const [result] = await this.#manager('Collect', [])
-    return fromEntries(result as [string, unknown][]) as unknown as CollectResult
+    return structureOf<CollectResult>(result)
   }
 
   close(): Promise<void> {
@@ -349,12 +350,12 @@ export class BusEngine implements Engine {
 
   async #structured<Result>(id: string, method: string, body: readonly unknown[] = []): Promise<Result> {
     const [result] = await this.#branchCall(await this.#path(id), method, body)
-    return fromEntries(result as [string, unknown][]) as unknown as Result
+    return structureOf<Result>(result)
   }
 
   async #record(path: string, method: string): Promise<BranchRecord> {
     const [result] = await this.#branchCall(path, method, [])
-    return fromEntries(result as [string, unknown][]) as unknown as BranchRecord
+    return structureOf<BranchRecord>(result)
   }
 
   async #path(id: string): Promise<string> {

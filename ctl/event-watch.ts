@@ -1,5 +1,5 @@
 import { BUS_NAME, MANAGER_INTERFACE } from '../daemon/contract/bus.ts'
-import { fromEntries } from '../daemon/contract/bus-values.ts'
+import { structureOf } from '../daemon/contract/bus-values.ts'
 import type { PuzzledEvent } from '../daemon/contract/events.ts'
 import type { BusConnection } from '../daemon/lib/bus-connection.ts'
 import { PuzzledError } from '../daemon/lib/errors.ts'
@@ -21,7 +21,7 @@ export class EventWatch {
         this.#lose(message.body ?? [], daemon)
       if (message.sender !== daemon || message.interface !== MANAGER_INTERFACE || message.member !== 'Event')
         return
-      this.#waiting.push(fromEntries(message.body?.[0] as [string, unknown][]) as unknown as PuzzledEvent)
+      this.#waiting.push(structureOf<PuzzledEvent>(message.body?.[0]))
       this.#wake?.()
     })
     connection.onClose(() => this.#lose([BUS_NAME, daemon], daemon))

@@ -1,4 +1,4 @@
-import type { BudgetHooks, Budgeting } from './agent/ports.ts'
+import type { BudgetHooks, Budgeting, BudgetWatch } from './agent/ports.ts'
 import type { BranchSpace } from './branch/space.ts'
 import type { BudgetExceeded } from './budget/ledger.ts'
 import { type Amounts, amountText, checkAmount, limitsOf, optionText } from './budget/limits.ts'
@@ -6,7 +6,8 @@ import { exceededError, Meter, type MeterPorts, noLimit } from './budget/meter.t
 import { Rest } from './budget/rest.ts'
 import { leftOf, spentOut } from './budget/spent.ts'
 import type { BranchRecord } from './contract/branch.ts'
-import type { BudgetKind } from './contract/profile.ts'
+import type { BranchUsage } from './contract/engine.ts'
+import { BUDGET_KINDS, type BudgetKind } from './contract/profile.ts'
 import { PuzzledError } from './lib/errors.ts'
 import type { NetworkParts } from './network-parts.ts'
 
@@ -59,16 +60,20 @@ export const budgeting = (canAsk: boolean, network: NetworkParts, space: BranchS
     }
     const meter = new Meter(limits, atLimit, ports, before)
     if (Object.keys(limits).length > 0) meter.start()
-    return {
-      extend: (kind, by) => meter.extend(kind, by),
-      rest: () => meter.rest(),
-      goOn: () => meter.goOn(),
-      refusal: () => refusalOf(meter, id),
-      stop: async (byItself) => {
-        const { spent, passed } = await meter.stop(byItself)
-        return { used: spent, passed: passed !== null, ...(why === undefined ? {} : { why }) }
-      },
-    }
+    return watchOf(meter, id, () => why)
+  },
+})
+
+const watchOf = (meter: Meter, id: string, why: () => string | undefined): BudgetWatch => ({
+  extend: (kind, by) => meter.extend(kind, by),
+  rest: () => meter.rest(),
+  goOn: () => meter.goOn(),
+  usage: async () => usageOf(await meter.used(), meter.limits),
+  refusal: () => refusalOf(meter, id),
+  stop: async (byItself) => {
+    const { spent, passed } = await meter.stop(byItself)
+    const reason = why()
+    return { used: spent, passed: passed !== null, ...(reason === undefined ? {} : { why: reason }) }
   },
 })
 
@@ -97,6 +102,14 @@ function extended({ profile, extensions }: BranchRecord, kind: BudgetKind, by: n
 /** Those of the profile, with what a person has added. */
 const limitsNow = ({ profile, extensions }: BranchRecord): Amounts =>
   limitsOf(profile.resolved.budgets, {}, extensions)
+
+const usageOf = (used: Amounts, limits: Amounts): BranchUsage['budgets'] =>
+  Object.fromEntries(
+    BUDGET_KINDS.flatMap((kind) => {
+      const amount = used[kind]
+      return amount === undefined ? [] : [[kind, { used: amount, limit: limits[kind] ?? null }]]
+    }),
+  )
 
 const defined = (kind: BudgetKind, amount: number | undefined): Partial<Record<BudgetKind, number>> =>
   amount === undefined ? {} : { [kind]: amount }

@@ -74,6 +74,7 @@ const delegate = (agent: RunningAgent): RunningAgent => ({
   freeze: () => agent.freeze(),
   thaw: () => agent.thaw(),
   readings: () => agent.readings(),
+  pressure: (resource) => agent.pressure(resource),
   extend: (kind, limit) => agent.extend(kind, limit),
   exec: (request) => agent.exec(request),
   attach: () => agent.attach(),

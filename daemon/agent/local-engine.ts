@@ -7,6 +7,7 @@ import type {
   ApprovalRequest,
   Attachment,
   BranchSummary,
+  BranchUsage,
   CollectResult,
   CommandRequest,
   CommandSession,
@@ -58,6 +59,7 @@ import { RunningAgents } from './running.ts'
 import { extendBudget, freezeBranch, signalBranch, thawBranch } from './signal.ts'
 import { reclaim, startAgent } from './start.ts'
 import { telling } from './telling.ts'
+import { usageOf } from './usage.ts'
 
 interface Shared {
   ports: Ports
@@ -319,6 +321,10 @@ export class LocalEngine implements Engine {
 
   async recentEvents(filter: EventFilter): Promise<readonly PuzzledEvent[]> {
     return this.#shared.stream.recent((event) => filter.branch === null || event.branch === filter.branch)
+  }
+
+  async usage(id: string): Promise<BranchUsage> {
+    return usageOf(this.#shared.running, await this.#ports.store.resolve(id))
   }
 
   async denials(id: string): Promise<readonly DenialRow[]> {

@@ -12,6 +12,7 @@ import type {
 import type { Change, Changeset, QueuedRequestSummary } from '../contract/changeset.ts'
 import type { DenialRow } from '../contract/denial.ts'
 import type {
+  BranchUsage,
   CollectResult,
   CommandLimits,
   CommandSession,
@@ -22,6 +23,8 @@ import type {
   NetTestAnswer,
   OutputEntry,
   OutputPart,
+  PressureResource,
+  PressureShares,
   QueueAction,
   QueuedView,
   QueueEdit,
@@ -212,6 +215,8 @@ export interface RunningAgent {
   thaw(): Promise<void>
   /** What the branch uses now; a kind that nobody can read is left out. */
   readings(): Partial<Record<BudgetKind, number>>
+  /** What it waited for in vain; null where the kernel does not say. */
+  pressure(resource: PressureResource): PressureShares | null
   /** A budget was extended: what holds the old limit outside of the meter is told the new one. */
   extend(kind: BudgetKind, limit: number): void
   /** Starts a command in the agent's namespaces, under the same locks. It ends with the agent at the latest. */
@@ -278,6 +283,8 @@ export interface BudgetWatch {
   /** The agent is made to stand still as asked: until `goOn` nothing is used up, and no budget makes it stand still. */
   rest(): Promise<void>
   goOn(): void
+  /** Every kind that is read or limited, as of now. */
+  usage(): Promise<BranchUsage['budgets']>
   /** Why the agent may not simply go on: it stands still for a budget. Null while it may. */
   refusal(): Error | null
   /** The agent has ended: by itself, or because it was ended. */

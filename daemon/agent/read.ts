@@ -3,6 +3,7 @@ import type { Changeset } from '../contract/changeset.ts'
 import type { DenialRow } from '../contract/denial.ts'
 import type {
   BranchSummary,
+  BranchUsage,
   ContentPair,
   EngineReader,
   OutputPart,
@@ -55,6 +56,12 @@ export class BranchReader implements EngineReader {
 
   async queue(id: string): Promise<readonly QueuedView[]> {
     return this.#ports.outbox.view(await this.show(id))
+  }
+
+  /** Whoever holds the agent is another process. */
+  async usage(id: string): Promise<BranchUsage> {
+    await this.#ports.store.resolve(id)
+    return { budgets: {}, pressure: {} }
   }
 
   async denials(id: string): Promise<readonly DenialRow[]> {

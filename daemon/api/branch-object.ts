@@ -47,6 +47,7 @@ const METHODS: Readonly<Record<string, Method>> = {
     return [terminated, survivors]
   },
   Freeze: async (engine, id) => one(await engine.freeze(id)),
+  Usage: async (engine, id) => one(await engine.usage(id)),
   Denials: async (engine, id) => [(await engine.denials(id)).map((row) => toEntries(row))],
   Queue: async (engine, id) => [(await engine.queue(id)).map((view) => toEntries(view))],
   QueueAct: async (engine, id, [request, action, why]) =>

@@ -154,6 +154,11 @@ export class Meter {
     return extended
   }
 
+  /** What is used, as of now; nothing is judged, and no freeze that takes its time is waited for. */
+  used(): Promise<Amounts> {
+    return this.#usage()
+  }
+
   /** Somebody else makes the agent stand still: it uses nothing, and whoever wants it to go on says so to them. */
   rest(): Promise<void> {
     this.#busy = this.#busy.then(() => {

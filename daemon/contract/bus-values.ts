@@ -81,3 +81,10 @@ export function fromEntries(entries: readonly (readonly [string, unknown])[]): R
   for (const [key, value] of entries) record[key] = fromVariant(value)
   return record
 }
+
+/** What a method answered, in the form that the contract gives it: whoever asks trusts the daemon. */
+export const structureOf = <Structure>(entries: unknown): Structure =>
+  fromEntries(entries as [string, unknown][]) as unknown as Structure
+
+export const structuresOf = <Structure>(rows: unknown): Structure[] =>
+  (rows as unknown[]).map((entries) => structureOf<Structure>(entries))

@@ -208,6 +208,13 @@ export const BRANCH: BusInterface = {
       about: 'Sends a signal by name.',
     },
     Freeze: { in: [], out: RECORD, action: 'manage', about: 'Stops every process of the branch.' },
+    Usage: {
+      in: [],
+      out: [arg('usage', 'a{sv}')],
+      action: 'look',
+      about:
+        'What its agent uses of each budget at this moment (`budgets`: `used` and `limit` by kind) and waits for (`pressure`: `some10` and `full10` by cpu, memory and io); both are empty where none runs.',
+    },
     Denials: {
       in: [],
       out: [arg('denials', 'aa{sv}')],

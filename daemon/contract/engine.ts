@@ -78,9 +78,27 @@ export interface EngineReader {
   output(id: string, cursor: number, limit: number): Promise<OutputPart>
   /** The requests of a branch as a person reads them, in the order in which they will be sent. */
   queue(id: string): Promise<readonly QueuedView[]>
+  /** What its agent uses at this moment; empty where none runs, or another process holds it. */
+  usage(id: string): Promise<BranchUsage>
   /** What the branch was refused so far, oldest first. */
   denials(id: string): Promise<readonly DenialRow[]>
   close(): Promise<void>
+}
+
+/** What waits. `some`: at least one process does; `full`: all of them do. Shares of the last ten seconds, in percent. */
+export interface PressureShares {
+  some10: number
+  full10: number
+}
+
+export const PRESSURE_RESOURCES = ['cpu', 'memory', 'io'] as const
+export type PressureResource = (typeof PRESSURE_RESOURCES)[number]
+
+export interface BranchUsage {
+  /** In base units, with what earlier starts have used up for good; `limit`: with what was added. Kinds that nobody reads are left out. */
+  budgets: Partial<Record<BudgetKind, { used: number; limit: number | null }>>
+  /** What it waited for in vain; left out where the kernel does not say. */
+  pressure: Partial<Record<PressureResource, PressureShares>>
 }
 
 export interface CreateRequest {

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { PressureResource, PressureShares } from '../contract/engine.ts'
 import { errnoOf } from '../lib/errors.ts'
 import { readMounts } from './mount.ts'
 import { O_CLOEXEC, O_DIRECTORY, O_RDONLY } from './uapi/index.ts'
@@ -169,15 +170,8 @@ export function peakMemoryOf(path: string): number {
   return Math.max(0, ...peaks) * 1024
 }
 
-export interface Pressure {
-  /** Share of time in which at least one process waited, over 10 seconds, in percent. */
-  readonly some10: number
-  /** … in which all of them waited. */
-  readonly full10: number
-}
-
-/** Pressure stall information; null where the kernel has none. */
-export function pressureOf(path: string, resource: 'cpu' | 'memory' | 'io'): Pressure | null {
+/** Pressure stall information of the last ten seconds; null where the kernel has none. */
+export function pressureOf(path: string, resource: PressureResource): PressureShares | null {
   const text = read(path, `${resource}.pressure`)
   const average = (kind: string): number => Number(new RegExp(`${kind} avg10=([0-9.]+)`).exec(text)?.[1] ?? 0)
   return text === '' ? null : { some10: average('some'), full10: average('full') }

@@ -2,9 +2,9 @@ import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentExit, Grant } from '../contract/branch.ts'
-import type { CommandLimits } from '../contract/engine.ts'
+import type { CommandLimits, PressureResource, PressureShares } from '../contract/engine.ts'
 import type { BudgetKind } from '../contract/profile.ts'
-import { cgroupUsage, type Pressure, pressureOf, privateMemoryOf, processesOf } from '../kernel/cgroup.ts'
+import { cgroupUsage, pressureOf, privateMemoryOf, processesOf } from '../kernel/cgroup.ts'
 import { limitCgroup } from '../kernel/cgroup-limits.ts'
 import { CpuClock } from '../kernel/cpu-clock.ts'
 import { duplicate } from '../kernel/pipe.ts'
@@ -151,7 +151,7 @@ export class RunningBranch {
   }
 
   /** How long processes of the branch waited for a resource in vain; null where the kernel does not say. */
-  pressure(resource: 'cpu' | 'memory' | 'io'): Pressure | null {
+  pressure(resource: PressureResource): PressureShares | null {
     return pressureOf(this.cgroup, resource)
   }
 

@@ -253,6 +253,7 @@ function portsOf(world: FakeWorld): Ports {
         goOn: () => {
           world.restsAsAsked = false
         },
+        usage: async () => ({}),
         refusal: () => world.refusal,
         stop: async (byItself) => (byItself ? world.budgetEnd : { used: {}, passed: false }),
       }),
@@ -365,6 +366,7 @@ function fakeLauncher(world: FakeWorld): Launcher {
           return { terminated: 1, survivors: 0 }
         },
         readings: () => ({}),
+        pressure: () => null,
         extend: () => undefined,
         exec: async ({ argv }) => {
           world.log.push(`exec ${argv.join(' ')}`)

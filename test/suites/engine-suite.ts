@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
@@ -34,7 +34,8 @@ const METHODS: Readonly<Record<keyof Engine, true>> = {
   ...{ approve: true, reject: true, discard: true, revert: true, rebase: true, pick: true, signal: true },
   ...{ freeze: true, thaw: true, extend: true, queue: true, queueAct: true, queueBody: true },
   ...{ queueEdit: true, netTest: true, recentEvents: true, events: true, features: true, collect: true },
-  ...{ list: true, show: true, changes: true, content: true, output: true, denials: true, close: true },
+  ...{ list: true, show: true, changes: true, content: true, output: true, usage: true },
+  ...{ denials: true, close: true },
 }
 
 /** The same engine, noting which of its methods are called. */
@@ -128,6 +129,27 @@ export function engineSuite(name: string, it: typeof vitestIt, open: () => Promi
       const after = await engine.exec(branch, command('cat a'))
       expect(await printed(after.output)).toBe('a\n')
       expect(await after.exited).toMatchObject({ code: 0 })
+    })
+
+    it('what a running branch uses and waits for can be asked, and of one that rests there is nothing', async () => {
+      const script = 'sleep 600 & i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; sleep 600'
+      const { id } = await engine.run(request(script, { budgets: { wall: 500, pids: 100 } }))
+      await expect.poll(async () => (await engine.usage(id)).budgets.cpu?.used).toBeGreaterThan(0.01)
+      const { budgets, pressure } = await engine.usage(id)
+      expect(budgets.wall).toEqual({ used: expect.any(Number), limit: 500 })
+      expect(budgets.wall?.used).toBeGreaterThan(0)
+      // init, the shell and its two sleeps, or one of them not begun yet.
+      expect(budgets.pids?.limit).toBe(100)
+      expect([3, 4]).toContain(budgets.pids?.used)
+      expect(budgets.memory?.used).toBeGreaterThan(100_000)
+      const told = existsSync('/proc/pressure/cpu')
+      expect(Object.keys(pressure)).toEqual(told ? ['cpu', 'memory', 'io'] : [])
+      for (const share of Object.values(pressure)) expect(share.some10).toBeGreaterThanOrEqual(share.full10)
+      await engine.signal(id, 'KILL')
+      await engine.finish(id)
+      const { branch } = await held('echo a > a')
+      expect(await engine.usage(branch)).toEqual({ budgets: {}, pressure: {} })
+      expect(await codeOf(engine.usage('nothing'))).toBe('branch-unknown')
     })
 
     it('more readers of an agent come and go, and what one of them types arrives', async () => {
