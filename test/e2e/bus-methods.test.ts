@@ -138,7 +138,18 @@ const OUTSIDER: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     [
       ...['Finish', 'Show', 'Changes', 'ChangesPage', 'Select', 'Content', 'Review', 'Rebase', 'Commit'],
-      ...['Approve', 'Pick', 'Reject', 'Discard', 'Signal', 'Freeze', 'Denials', 'Queue', 'QueueAct'],
+      ...[
+        'Approve',
+        'Pick',
+        'Reject',
+        'Discard',
+        'Signal',
+        'Freeze',
+        'Usage',
+        'Denials',
+        'Queue',
+        'QueueAct',
+      ],
       ...['QueueBody', 'QueueEdit', 'NetTest', 'Extend', 'Thaw', 'Exec', 'Attach', 'Output', 'Resize'],
     ].map((name) => [`branch ${BRANCH.name}.${name}`, NONE]),
   ),
