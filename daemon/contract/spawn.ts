@@ -91,10 +91,11 @@ export type SpawnResult =
  * that its child is born in) it does the same for its one child.
  *
  * An agent that is to be started again after it has ended is, unless one of TERM, INT, HUP and QUIT was handed on to it
- * since its last start or ended it. Before that, init (only as PID 1) ends everything else in the namespace and pauses:
- * 100 ms the first time, then twice as long each time up to a minute; after a run of ten seconds 100 ms again. One of those
- * signals in a pause is the end. With a terminal the agent is then a process group in init's session and does not lead it,
- * and before each start the terminal has the modes that it had first.
+ * since its last start or ended it. Before that, init (only as PID 1) ends everything else in the namespace, and pauses until
+ * that is gone and 100 ms are over, then twice as long each time up to a minute; after a run of ten seconds 100 ms again. One
+ * of those signals in a pause is the end. With a terminal the agent is then a process group in init's session and does not lead it;
+ * when TSTP, TTIN or TTOU stop it, init has it go on. Before each start the terminal has the modes that it had first, and the
+ * descriptors 0, 1 and 2 the status flags.
  *
  * Each record is 8 bytes, native byte order: `u32 kind, i32 value`.
  */

@@ -9,18 +9,19 @@
  * kills everything else in the PID namespace.
  *
  * It runs under the agent's seccomp filter, which therefore must allow: read, write, close, openat, pipe2, clone (flags SIGCHLD
- * only), execve, setsid, setpgid, getpid, ioctl (TIOCSCTTY, TIOCSPGRP, TCGETS, TCSETS), close_range, rt_sigaction,
- * rt_sigprocmask, rt_sigtimedwait, clock_gettime, wait4, kill, prctl, exit_group. It installs no handlers: every signal
- * stays blocked and is taken from the queue, which also works for a PID 1, to which the kernel does not deliver signals
- * that have the default action.
+ * only), execve, setsid, setpgid, getpid, fcntl (F_GETFL, F_SETFL), ioctl (TIOCSCTTY, TIOCSPGRP, TIOCNXCL, TCXONC, TCGETS,
+ * TCSETS), close_range, rt_sigaction, rt_sigprocmask, rt_sigtimedwait, clock_gettime, wait4, kill, prctl, exit_group. It
+ * installs no handlers: every signal stays blocked and is taken from the queue, which also works for a PID 1, to which the
+ * kernel does not deliver signals that have the default action.
  */
 #include "syscall.h"
 #include "search.h"
 
 enum { STARTED = 1, EXEC_FAILED = 2, ENDED = 3, USER_MS = 4, SYSTEM_MS = 5, MAX_RSS_KIB = 6, PAUSE_MS = 7, AGAIN = 8 };
 enum { SIGHUP = 1, SIGINT = 2, SIGQUIT = 3, SIGKILL = 9, SIGUSR1 = 10, SIGUSR2 = 12, SIGTERM = 15, SIGCHLD = 17, SIGWINCH = 28 };
-enum { WNOHANG = 1, PR_SET_DUMPABLE = 4, CLOCK_MONOTONIC = 1 };
-enum { TCGETS = 0x5401, TCSETS = 0x5402, TIOCSCTTY = 0x540e, TIOCSPGRP = 0x5410, CLOSE_RANGE_CLOEXEC = 4 };
+enum { SIGCONT = 18, SIGTSTP = 20, SIGTTIN = 21, SIGTTOU = 22 };
+enum { WNOHANG = 1, WUNTRACED = 2, F_GETFL = 3, F_SETFL = 4, PR_SET_DUMPABLE = 4, CLOCK_MONOTONIC = 1 };
+enum { TCGETS = 0x5401, TCSETS = 0x5402, TCXONC = 0x540a, TCOON = 1, TIOCNXCL = 0x540d, TIOCSCTTY = 0x540e, TIOCSPGRP = 0x5410, CLOSE_RANGE_CLOEXEC = 4 };
 enum { FIRST_PAUSE_MS = 100, LONGEST_PAUSE_MS = 60000, HEALTHY_MS = 10000 };
 
 struct rusage {
@@ -81,9 +82,9 @@ static long now(void)
 }
 
 /* Every signal is blocked here, also the one that a process in the background gets for this. */
-static long to_foreground(void)
+static long to_foreground(long pid)
 {
-	int group = (int)call(NR_getpid, 0, 0, 0, 0, 0, 0);
+	int group = (int)pid;
 	return call(NR_ioctl, 0, TIOCSPGRP, (long)&group, 0, 0, 0);
 }
 
@@ -99,7 +100,7 @@ static long take_place(const struct agent *agent)
 		return agent->terminal ? call(NR_ioctl, 0, TIOCSCTTY, 0, 0, 0, 0) : 0;
 	}
 	error = call(NR_setpgid, 0, 0, 0, 0, 0, 0);
-	return error ? error : to_foreground();
+	return error ? error : to_foreground(call(NR_getpid, 0, 0, 0, 0, 0, 0));
 }
 
 static void become_agent(const struct agent *agent, long failure_fd)
@@ -141,20 +142,37 @@ static long start(const struct agent *agent)
 	return pid;
 }
 
+/*
+ * As the leader of a session it would not have been stopped by its terminal, as there is no shell that could let it go on.
+ * One that asked for the terminal while another group had it gets it, or it would ask for ever.
+ */
+static void go_on(long pid, int stopped_by)
+{
+	if (stopped_by != SIGTSTP && stopped_by != SIGTTIN && stopped_by != SIGTTOU)
+		return;
+	if (stopped_by != SIGTSTP)
+		to_foreground(pid);
+	call(NR_kill, -pid, SIGCONT, 0, 0, 0, 0);
+}
+
 /* Reaps everything that has ended. When the agent is among it: what it used is told, and its status taken. */
-static int reap(long agent, int *agent_status)
+static int reap(const struct agent *agent, long its_pid, int *its_status)
 {
 	struct rusage usage;
-	int status, found = 0;
+	int status, found = 0, options = agent->again && agent->terminal ? WNOHANG | WUNTRACED : WNOHANG;
 	long pid;
 
-	while ((pid = call(NR_wait4, -1, (long)&status, WNOHANG, (long)&usage, 0, 0)) > 0) {
-		if (pid != agent)
+	while ((pid = call(NR_wait4, -1, (long)&status, options, (long)&usage, 0, 0)) > 0) {
+		if (pid != its_pid)
 			continue;
+		if ((status & 0xff) == 0x7f) {
+			go_on(pid, status >> 8 & 0xff);
+			continue;
+		}
 		report(USER_MS, usage.user_sec * 1000 + usage.user_usec / 1000);
 		report(SYSTEM_MS, usage.system_sec * 1000 + usage.system_usec / 1000);
 		report(MAX_RSS_KIB, usage.maxrss);
-		*agent_status = status;
+		*its_status = status;
 		found = 1;
 	}
 	return found;
@@ -169,12 +187,12 @@ static int asks_to_end(long signal)
 static int hold(struct agent *agent, long pid)
 {
 	unsigned long all = ~0UL;
-	int status;
+	int status = 0;
 	agent->asked = 0;
 	for (;;) {
 		long signal = call(NR_rt_sigtimedwait, (long)&all, 0, 0, 8, 0, 0);
 		if (signal == SIGCHLD) {
-			if (reap(pid, &status))
+			if (reap(agent, pid, &status))
 				return status;
 		} else if (asks_to_end(signal) || signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGWINCH) {
 			agent->asked |= asks_to_end(signal);
@@ -183,17 +201,26 @@ static int hold(struct agent *agent, long pid)
 	}
 }
 
-/* Zero: somebody wants the end. */
+/* Reaps what has ended; whether nothing is left that could. */
+static int alone(void)
+{
+	int unused;
+	long pid;
+	while ((pid = call(NR_wait4, -1, (long)&unused, WNOHANG, 0, 0, 0)) > 0)
+		;
+	return pid < 0;
+}
+
+/* Until so much time has passed and what was killed is gone. Zero: somebody wants the end. */
 static int rest(long milliseconds)
 {
 	unsigned long all = ~0UL;
 	long until = now() + milliseconds, left;
-	while ((left = until - now()) > 0) {
+	while ((left = until - now()) > 0 || !alone()) {
 		struct timespec time = {left / 1000, left % 1000 * 1000000};
-		long signal = call(NR_rt_sigtimedwait, (long)&all, 0, (long)&time, 8, 0, 0);
-		int unused;
+		long signal = call(NR_rt_sigtimedwait, (long)&all, 0, left > 0 ? (long)&time : 0, 8, 0, 0);
 		if (signal == SIGCHLD)
-			reap(0, &unused);
+			alone();
 		else if (asks_to_end(signal))
 			return 0;
 	}
@@ -206,14 +233,41 @@ static int wants_again(const struct agent *agent, int status)
 	       (agent->again == 'a' || status != 0);
 }
 
-static __attribute__((noreturn)) void supervise(struct agent *agent)
-{
+/* Of the open files that all starts share, what an agent can leave so that the next one cannot work with them. */
+struct streams {
+	long flags[3];
 	/* The kernel's struct termios and more. */
 	char modes[64];
+};
+
+static void remember(const struct agent *agent, struct streams *first)
+{
+	for (long stream = 0; stream < 3; stream++)
+		first->flags[stream] = call(NR_fcntl, stream, F_GETFL, 0, 0, 0, 0);
+	if (agent->terminal)
+		call(NR_ioctl, 0, TCGETS, (long)first->modes, 0, 0, 0);
+}
+
+static void put_back(const struct agent *agent, const struct streams *first)
+{
+	for (long stream = 0; stream < 3; stream++)
+		if (call(NR_fcntl, stream, F_GETFL, 0, 0, 0, 0) != first->flags[stream])
+			call(NR_fcntl, stream, F_SETFL, first->flags[stream], 0, 0, 0);
+	if (!agent->terminal)
+		return;
+	call(NR_ioctl, 0, TIOCNXCL, 0, 0, 0, 0);
+	call(NR_ioctl, 0, TCXONC, TCOON, 0, 0, 0);
+	call(NR_ioctl, 0, TCSETS, (long)first->modes, 0, 0, 0);
+	to_foreground(call(NR_getpid, 0, 0, 0, 0, 0, 0));
+}
+
+static __attribute__((noreturn)) void supervise(struct agent *agent)
+{
+	struct streams first = {0};
 	long pause = FIRST_PAUSE_MS;
 	int status;
-	if (agent->again && agent->terminal)
-		call(NR_ioctl, 0, TCGETS, (long)modes, 0, 0, 0);
+	if (agent->again)
+		remember(agent, &first);
 	for (;;) {
 		long began, pid = start(agent);
 		began = now();
@@ -224,10 +278,7 @@ static __attribute__((noreturn)) void supervise(struct agent *agent)
 			pause = FIRST_PAUSE_MS;
 		/* As with a container that is started anew: nothing of the last time runs beside the next. */
 		call(NR_kill, -1, SIGKILL, 0, 0, 0, 0);
-		if (agent->terminal) {
-			call(NR_ioctl, 0, TCSETS, (long)modes, 0, 0, 0);
-			to_foreground();
-		}
+		put_back(agent, &first);
 		/* Said once more after it: a daemon that was killed meanwhile holds no agent that is started now. */
 		if (!report(PAUSE_MS, pause) || !report(AGAIN, status) || !rest(pause) || !report(PAUSE_MS, 0))
 			break;
