@@ -283,7 +283,9 @@ export const profileSchema = z.strictObject({
   prefer: z
     .array(feature)
     .optional()
-    .describe('Features that are used where they are there; what was not granted is recorded.'),
+    .describe(
+      'For readers: features that the profile makes use of and does without. Whatever a start asks for and does not get (Landlock, limits, quota) is recorded, named here or not.',
+    ),
   rlimits: z
     .strictObject({
       nofile: count

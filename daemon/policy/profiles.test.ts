@@ -29,6 +29,9 @@ describe('ProfileStore', () => {
       expect(profile.name).toBe(name)
       expect(sha256).toMatch(/^[0-9a-f]{64}$/)
       expect(JSON.stringify(profile)).not.toContain('"~/')
+      // Nothing uses these for an agent (see `doctor`): a profile that names them promises what nobody does.
+      for (const unused of ['bpf-lsm', 'fanotify', 'overlay-userxattr'] as const)
+        expect([...profile.require, ...profile.prefer]).not.toContain(unused)
     }
   })
 
