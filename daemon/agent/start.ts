@@ -41,6 +41,7 @@ async function start(
   const restart = request.restart ?? null
   await ports.audit.record('start', record.id, { command, cwd, ...(restart === null ? {} : { restart }) })
   const log = ports.outputs.open(record.id)
+  const told = restartNotes(ports, record.id)
   const { budgets } = record.profile.resolved
   const atLimit = ports.budgets.atLimit(budgets.atLimit)
   const why = request.again === undefined ? 'the agent runs' : 'a command runs in its place'
@@ -54,15 +55,13 @@ async function start(
     stdio: request.stdio,
     observe: (stream: OutputEntry['stream'], bytes: Buffer) => log.write(stream, bytes),
     limits: request.limits ?? {},
-    ...restarts(ports, record.id, restart),
+    restart,
+    restarting: told.add,
   }
   const agent = await launchOrAbandon(ports, moved, launch, request.again !== undefined)
-  const granted = [...agent.grants, ...limitGrant(budgets.atLimit, atLimit)]
-  // What an earlier start was granted in the same matter no longer holds.
-  const before = record.grants.filter(({ what }) => !granted.some((grant) => grant.what === what))
-  const grants = [...before, ...granted]
+  const grants = joined(record.grants, [...agent.grants, ...limitGrant(budgets.atLimit, atLimit)])
   const settle = async (exit: AgentExit, used: Used = {}): Promise<AgentExit> => {
-    await log.end()
+    await Promise.all([log.end(), told.written()])
     // In a branch that was only created, the first command is the agent. And no command may hide in an agent's good end
     // that it has used too much.
     const own = request.again === undefined || record.state === 'ready' || exit.cause === 'budget'
@@ -128,23 +127,39 @@ const warn = (ports: Ports, branch: string, message: string): void =>
 const limitGrant = (wished: string, granted: string): Grant[] =>
   wished === granted ? [] : [{ what: 'budget at its limit', requested: wished, granted, full: false }]
 
-const restarts = (
-  ports: Ports,
-  id: string,
-  restart: RestartPolicy | null,
-): Pick<LaunchRequest, 'restart' | 'restarting'> => ({
-  restart,
-  restarting: (again) => tellRestart(ports, id, again),
-})
+/** What an earlier start was granted in the same matter no longer holds. */
+const joined = (earlier: readonly Grant[], granted: readonly Grant[]): Grant[] => [
+  ...earlier.filter(({ what }) => !granted.some((grant) => grant.what === what)),
+  ...granted,
+]
 
-/** Whoever looks at the branch sees that it runs, and must not take that for all being well. */
-function tellRestart(ports: Ports, id: string, again: AgentAgain): void {
-  const at = ports.clock.now().toISOString()
-  ports.events.publish({ kind: 'restart', branch: id, time: at, ...again })
-  ports.audit
-    .record('restart', id, { ...again })
-    .then(() => ports.store.update(id, { restarted: { ...again, at } }))
-    .catch((error: unknown) => warn(ports, id, `That it was started again is not on record: ${error}`))
+interface RestartNotes {
+  add(again: AgentAgain): void
+  written(): Promise<void>
+}
+
+/**
+ * Whoever looks at the branch sees that it runs, and must not take that for all being well. The end waits for what is
+ * written here: it must not change a branch that somebody decides about already, or that is gone.
+ */
+function restartNotes(ports: Ports, id: string): RestartNotes {
+  let written = Promise.resolve()
+  const write = async (again: AgentAgain, at: string): Promise<void> => {
+    try {
+      await ports.audit.record('restart', id, { ...again })
+      await ports.store.update(id, { restarted: { ...again, at } })
+    } catch (error) {
+      warn(ports, id, `That it was started again is not on record: ${error}`)
+    }
+  }
+  return {
+    add: (again) => {
+      const at = ports.clock.now().toISOString()
+      ports.events.publish({ kind: 'restart', branch: id, time: at, ...again })
+      written = written.then(() => write(again, at))
+    },
+    written: () => written,
+  }
 }
 
 /** A crossing is an event; standing still is a state, put on record like any other. */
