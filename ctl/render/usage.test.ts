@@ -21,6 +21,13 @@ describe('what a branch uses', () => {
     expect(times.map((line) => line.trim())).toEqual(['uses  wall 59s', 'uses  wall 1m', 'uses  wall 1h'])
   })
 
+  it('has no budget of bytes in digits', () => {
+    const budgets = Object.fromEntries(
+      (['memory', 'disk', 'egress', 'queued'] as const).map((kind) => [kind, { used: 0, limit: 67_108_864 }]),
+    )
+    expect(usageText({ budgets, pressure: {} }, plain)).not.toContain('67108864')
+  })
+
   it('is told with what it waits for, when that is anything', () => {
     const pressure = {
       cpu: { some10: 41.7, full10: 3 },

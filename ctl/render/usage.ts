@@ -5,7 +5,7 @@ import type { Paint } from './paint.ts'
 import { bytesText } from './sizes.ts'
 
 const SECONDS: ReadonlySet<BudgetKind> = new Set(['wall', 'cpu'])
-const BYTES: ReadonlySet<BudgetKind> = new Set(['memory', 'disk', 'egress'])
+const BYTES: ReadonlySet<BudgetKind> = new Set(['memory', 'disk', 'egress', 'queued'])
 /** A share from which on somebody may care. */
 const WORTH_SAYING = 1
 
