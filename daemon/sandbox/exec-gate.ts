@@ -24,6 +24,11 @@ export class ExecGate {
     return this.#count
   }
 
+  /** Somebody waits for a larger limit, inside the kernel. */
+  get holds(): boolean {
+    return this.#held.length > 0
+  }
+
   /**
    * The agent's first program runs. Until then nothing is held: nobody meters the branch yet, and the start would wait for an
    * extension that nobody is asked for.

@@ -116,8 +116,8 @@ export class HeldProcess {
   }
 
   /** Whether all of it stands still already; what waits inside the kernel does as soon as it wakes. */
-  freeze(): Promise<boolean> {
-    return this.#whileItLives(() => freezeCgroup(this.cgroup))
+  freeze(milliseconds?: number): Promise<boolean> {
+    return this.#whileItLives(() => freezeCgroup(this.cgroup, milliseconds))
   }
 
   async thaw(): Promise<void> {

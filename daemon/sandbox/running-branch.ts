@@ -52,6 +52,8 @@ interface RunningParts {
   readonly observe: OutputObserver
 }
 
+/** Whatever runs stands still within this time. */
+const MOMENT_MILLIS = 250
 /** An agent that is about to be gone is so within this time. */
 const END_MILLIS = 250
 
@@ -114,7 +116,9 @@ export class RunningBranch {
     this.#stands = true
     try {
       await Promise.allSettled(this.#starting)
-      return await this.#parts.process.freeze()
+      if (await this.#parts.process.freeze(MOMENT_MILLIS)) return true
+      // What the gate holds cannot be frozen, and goes nowhere: to wait for it is to wait in vain.
+      return this.#parts.execGate?.holds === true ? false : await this.#parts.process.freeze()
     } catch (error) {
       this.#stands = false
       throw error

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
+import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect } from 'vitest'
 import { Launcher } from '../../daemon/sandbox/launch.ts'
 import { needs, root } from '../tier/needs.ts'
@@ -33,12 +34,30 @@ describe('the exec budget', () => {
     const output = agent.output
     if (output === undefined) throw new Error('no output')
     expect(String((await once(output, 'data'))[0])).toBe('two\n')
-    while ((agent.readings().exec ?? 0) < 4) await new Promise((resolve) => setTimeout(resolve, 5))
+    while ((agent.readings().exec ?? 0) < 4) await setTimeout(5)
     const rest = text(output)
     agent.extend('exec', 10)
     expect(await rest).toBe('three\n')
     expect(await agent.exited).toMatchObject({ code: 0 })
   })
+
+  check(
+    'makes the agent stand still at once: nobody waits for the kernel to freeze what it holds',
+    async () => {
+      const agent = await start(3, '/bin/true; /bin/true; echo two; /bin/true; echo three')
+      const { output } = agent
+      if (output === undefined) throw new Error('no output')
+      await once(output, 'data')
+      while ((agent.readings().exec ?? 0) < 4) await setTimeout(5)
+      const late = setTimeout(3000, 'too late')
+      expect(await Promise.race([agent.freeze(), late])).not.toBe('too late')
+      const rest = text(output)
+      agent.extend('exec', 10)
+      await agent.thaw()
+      expect(await rest).toBe('three\n')
+      expect(await agent.exited).toMatchObject({ code: 0 })
+    },
+  )
 
   check(
     'less than it takes to find the first program does not hold the start: nobody would be asked for more',
@@ -53,7 +72,7 @@ describe('the exec budget', () => {
       expect(String((await once(output, 'data'))[0])).toBe('found\n')
       expect(agent.readings().exec).toBe(4)
       agent.input?.write('\n')
-      while ((agent.readings().exec ?? 0) < 5) await new Promise((resolve) => setTimeout(resolve, 5))
+      while ((agent.readings().exec ?? 0) < 5) await setTimeout(5)
       agent.extend('exec', 5)
       expect(await text(output)).toBe('on\n')
       await agent.exited
@@ -66,7 +85,7 @@ describe('the exec budget', () => {
     const request = { cwd: branch.base, environment: {}, stdio: { kind: 'pipes' } } as const
     expect((await effectOf(await agent.exec({ ...request, argv: ['/bin/true'] }))).code).toBe(0)
     const held = agent.exec({ ...request, argv: ['/bin/true'] })
-    while ((agent.readings().exec ?? 0) < 3) await new Promise((resolve) => setTimeout(resolve, 5))
+    while ((agent.readings().exec ?? 0) < 3) await setTimeout(5)
     expect(await agent.signal('KILL')).toMatchObject({ survivors: 0 })
     const late = await held
     late.output?.resume()
@@ -99,13 +118,13 @@ describe('the exec budget', () => {
     const joined = await agent.exec({ ...request, argv: ['/bin/sh', '-c', '/bin/true; /bin/true; :'] })
     joined.output?.resume()
     joined.errors?.resume()
-    while ((agent.readings().exec ?? 0) < 4) await new Promise((resolve) => setTimeout(resolve, 5))
+    while ((agent.readings().exec ?? 0) < 4) await setTimeout(5)
     await joined.signal('KILL')
     await joined.exited
-    while ((agent.readings().exec ?? 0) > 3) await new Promise((resolve) => setTimeout(resolve, 5))
+    while ((agent.readings().exec ?? 0) > 3) await setTimeout(5)
     const rest = text(output)
     agent.input?.write('\n')
-    while ((agent.readings().exec ?? 0) < 4) await new Promise((resolve) => setTimeout(resolve, 5))
+    while ((agent.readings().exec ?? 0) < 4) await setTimeout(5)
     agent.extend('exec', 4)
     expect(await rest).toBe('on\n')
     expect(await agent.exited).toMatchObject({ code: 0 })
