@@ -51,7 +51,7 @@ function kindOf(where: string, bracketed: string): Kind {
   const name = bracketed.replace(/[<>[\]]|\.\.\./g, '')
   const known = EXCEPTIONS[`${where} ${name}`] ?? KINDS[name]
   if (known !== undefined) return known
-  return /^[a-z]+(\|[a-z]+)+$/.test(name) ? name.split('|') : 'nothing'
+  return /^[a-z-]+(\|[a-z-]+)+$/.test(name) ? name.split('|') : 'nothing'
 }
 
 export const completedVerbs = (verbs: readonly Verb[], above = ''): readonly CompletedVerb[] =>

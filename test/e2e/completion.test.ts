@@ -74,6 +74,7 @@ describe.each(['bash', 'zsh', 'fish'] as const)('%s', (shell) => {
     expect(options).not.toContain('--only')
     expect(await line('audit', 'verify', '--k')).toContain('--key')
     expect((await line('run', '--then', '')).sort()).toEqual(['discard', 'gate', 'hold'])
+    expect((await line('run', '--restart', '')).sort()).toEqual(['always', 'never', 'on-failure'])
     expect(await line('run', '--profile', 'st')).toEqual(expect.arrayContaining(['standard', 'strict']))
     const budgets = await line('run', '--budget', '')
     expect(budgets).toEqual(expect.arrayContaining(BUDGET_KINDS.map((kind) => `${kind}=`)))
