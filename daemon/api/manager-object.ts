@@ -67,7 +67,9 @@ async function callManager(
     case 'Revert':
       return [toEntries(await engine.revert(String(body[0])))]
     case 'Events':
-      return [(await visibleEvents(engine, await extras.sight(caller))).map((event) => toEntries(event))]
+      return [
+        (await visibleEvents(engine, extras, await extras.sight(caller))).map((event) => toEntries(event)),
+      ]
     case 'Blame': {
       const commits = await extras.blame(blamedPath(body[0]), Number(body[1]), await extras.sight(caller))
       return [commits.map((commit) => toEntries(commit))]
@@ -113,14 +115,16 @@ async function visibleBranch(
   }
 }
 
-/** No uid of anybody: whose a branch was that is gone is not known any more, so only who may see all of them hears of it. */
+/** No uid of anybody: of a branch that went long ago nobody knows whose it was, and only who may see all of them hears of it. */
 const NOBODY = -1
 
 async function visibleEvents(
   engine: Engine,
+  extras: Pick<ManagerExtras, 'finished'>,
   sees: (uid: number) => boolean,
 ): Promise<readonly PuzzledEvent[]> {
-  const owners = new Map((await engine.list()).map(({ id, uid }) => [id, uid]))
+  // What an agent without changes ran into is all that is left of its branch.
+  const owners = new Map([...extras.finished(), ...(await engine.list())].map(({ id, uid }) => [id, uid]))
   const events = await engine.recentEvents({ branch: null })
   return events.filter(({ branch }) => sees(owners.get(branch) ?? NOBODY))
 }

@@ -192,6 +192,12 @@ describe('in a branch that the daemon runs', () => {
     expect(await kinds(developer)).toEqual(expect.arrayContaining(['running', 'stopped', 'verdict', 'held']))
     expect(await kinds(colleague)).toEqual([])
     expect((await puzzlectl('events', '--branch', 'seen')).out).toContain('to=held')
+    // A branch without changes goes with its agent: what that ran into is still told, and to no one else.
+    const gone = await detach('exit 3')
+    expect((await puzzlectl('wait', gone)).status).toBe(3)
+    expect((await puzzlectl('ls', '-a')).out).not.toContain(gone)
+    expect((await puzzlectl('events')).out).toContain(gone)
+    expect((await here.puzzlectl(colleague, 'events')).out).toBe('')
   })
 
   it('is followed until it ends', async () => {
