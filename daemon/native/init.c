@@ -211,20 +211,26 @@ static int alone(void)
 	return pid < 0;
 }
 
-/* Until so much time has passed and what was killed is gone. Zero: somebody wants the end. */
+/*
+ * Until so much time has passed and what was killed is gone; what comes into the pause later may stay. Zero: somebody
+ * wants the end.
+ */
 static int rest(long milliseconds)
 {
 	unsigned long all = ~0UL;
-	long until = now() + milliseconds, left;
-	while ((left = until - now()) > 0 || !alone()) {
+	long until = now() + milliseconds;
+	int gone = 0;
+	for (;;) {
+		long left = until - now(), signal;
 		struct timespec time = {left / 1000, left % 1000 * 1000000};
-		long signal = call(NR_rt_sigtimedwait, (long)&all, 0, left > 0 ? (long)&time : 0, 8, 0, 0);
-		if (signal == SIGCHLD)
-			alone();
-		else if (asks_to_end(signal))
+		if (alone())
+			gone = 1;
+		if (left <= 0 && gone)
+			return 1;
+		signal = call(NR_rt_sigtimedwait, (long)&all, 0, left > 0 ? (long)&time : 0, 8, 0, 0);
+		if (asks_to_end(signal))
 			return 0;
 	}
-	return 1;
 }
 
 static int wants_again(const struct agent *agent, int status)

@@ -304,6 +304,20 @@ _, status = os.waitpid(left, 0)
 assert status >> 8 == 5 | 6 << 8, hex(status)
 time.sleep(.4); print('held')`
 
+check('what came into a pause and stays does not hold up the next start', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'turns-')), 'n')
+  writeFileSync(file, '0\n')
+  const words = ['sh', '-c', turns('exit 1', 'exit 1', 'exit 1', 'exit 1', 'exit 0'), file]
+  const init = await startInit(words, { flags: '-f' })
+  for (let pauses = 0; pauses < 4; ) if (nextRecord(init.status)[0] === 'again') pauses++
+  const began = performance.now()
+  const joined = ['-t', String(init.pid), '-p', 'sh', '-c', 'setsid sleep 15 <&- >&- 2>&- & exit 0']
+  expect(spawnSync('nsenter', joined, { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' })
+  expect(finish(init).end.exitCode).toBe(0)
+  expect(performance.now() - began).toBeLessThan(10_000)
+  rmSync(dirname(file), { recursive: true })
+})
+
 check('TERM in a pause is the end, with the status that it had; what is held as long is not', async () => {
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1'] as const) {
     const init = await startInit(['sh', '-c', 'exit 5'], { flags: '-f2' })
