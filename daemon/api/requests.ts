@@ -14,7 +14,15 @@ import { PuzzledError } from '../lib/errors.ts'
 
 const text = z.string().max(4096)
 const path = text.startsWith('/')
-const words = z.array(text).max(4096)
+/** As the kernel bounds them (MAX_ARG_STRLEN, and ARG_MAX for the usual stack): a prompt is an argument, too. */
+const LONGEST_WORD = 131_071
+const ALL_WORDS = 1 << 21
+const words = z
+  .array(z.string().max(LONGEST_WORD))
+  .max(1 << 17)
+  .refine((list) => list.reduce((sum, word) => sum + word.length + 1, 0) <= ALL_WORDS, {
+    message: `arguments of at most ${ALL_WORDS} bytes together`,
+  })
 
 const create = z.strictObject({
   bases: z.array(path).min(1).max(64),
