@@ -43,7 +43,10 @@ export function judge(used: Amounts, limits: Amounts, atLimit: Budgets['atLimit'
     const reached = levelOf(budget, amount, limit)
     if (reached === 0) continue
     now[budget] = reached
-    if (reached > (said[budget] ?? 0)) crossings.push({ budget, used: amount, limit, percent: reached })
+    // Also of one that was passed between two looks: whoever waits for the first event must not miss it.
+    for (const percent of [WARNING_PERCENT, 100] as const)
+      if (percent <= reached && percent > (said[budget] ?? 0))
+        crossings.push({ budget, used: amount, limit, percent })
   }
   const full = crossings.find((crossing) => crossing.percent === 100)
   return { crossings, exceeded: full === undefined ? null : exceeded(full, atLimit), said: now }

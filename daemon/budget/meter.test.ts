@@ -37,6 +37,13 @@ describe('the ledger', () => {
     expect(judge({ cpu: 18 }, { cpu: 20 }, 'freeze', extended.said).crossings).toHaveLength(1)
   })
 
+  it('says both thresholds of what was used up between two looks', () => {
+    const { crossings, exceeded, said } = judge({ pids: 12 }, { pids: 10 }, 'kill', {})
+    expect(crossings.map(({ percent }) => percent)).toEqual([90, 100])
+    expect(exceeded).toMatchObject({ budget: 'pids', used: 12 })
+    expect(judge({ pids: 12 }, { pids: 10 }, 'kill', said).crossings).toEqual([])
+  })
+
   it('knows nothing of what has no limit or no reading', () => {
     expect(judge({ cpu: 1e9 }, { wall: 1 }, 'kill', {}).crossings).toEqual([])
     expect(hasRoom({ cpu: 5 }, { cpu: 5 })).toBe(false)
@@ -205,13 +212,13 @@ describe('a meter', () => {
     const meter = new Meter({ exec: 10 }, 'freeze', world)
     world.used = { exec: 10 }
     const checked = meter.check()
-    await expect.poll(() => world.log).toEqual(['exec 100'])
+    await expect.poll(() => world.log).toEqual(['exec 90', 'exec 100'])
     const extended = meter.extend('exec', 10)
     await new Promise((resolve) => setImmediate(resolve))
     frozen()
     expect(await extended).toEqual({ resumed: true })
     await checked
-    expect(world.log).toEqual(['exec 100', 'freeze', 'exceeded exec', 'exec is 20', 'thaw'])
+    expect(world.log).toEqual(['exec 90', 'exec 100', 'freeze', 'exceeded exec', 'exec is 20', 'thaw'])
     expect([meter.exceeded, meter.acted]).toEqual([null, false])
     await meter.stop()
   })
@@ -221,7 +228,7 @@ describe('a meter', () => {
     const meter = new Meter({ pids: 10 }, 'kill', world)
     world.used = { pids: 12 }
     await Promise.all([meter.check(), meter.check()])
-    expect(world.log).toEqual(['pids 100', 'kill', 'exceeded pids'])
+    expect(world.log).toEqual(['pids 90', 'pids 100', 'kill', 'exceeded pids'])
     expect(await meter.extend('pids', 10)).toEqual({ resumed: false })
     await meter.stop()
   })
@@ -264,7 +271,7 @@ describe('a meter', () => {
       world.used = { pids: 10 }
       for (let look = 0; look < 5; look++) await meter.check()
       // It was read well: what it used too much of is said, too.
-      expect(world.log).toEqual(['pids 100', `failed, ${atLimit}, pids`, atLimit, 'exceeded pids'])
+      expect(world.log).toEqual(['pids 90', 'pids 100', `failed, ${atLimit}, pids`, atLimit, 'exceeded pids'])
       expect(meter.exceeded).toMatchObject({ budget: 'pids' })
       await meter.stop()
     },
