@@ -72,11 +72,12 @@ os.waitpid(child, 0); print('away', flush=True); print('got', input(), flush=Tru
     await shownOn(main, /got one.*away/s)
     writeSync(main, 'two\n')
     await shownOn(main, /got two/)
+    // Before the terminal goes: that would be a signal to whoever still runs.
+    expect(finish(init).end.exitCode).toBe(0)
   } finally {
     closeSync(main)
     closeSync(side)
   }
-  expect(finish(init).end.exitCode).toBe(0)
 })
 
 check('what an agent did to its streams does not hold up the next start', async () => {
@@ -92,9 +93,9 @@ fcntl.ioctl(0, termios.TIOCEXCL); termios.tcflow(0, termios.TCOOFF); os._exit(3)
   const init = await startInit(['python3', '-c', script], { flags: 'tf1', before: all })
   try {
     await shownOn(main, /turn.*turn/s)
+    expect(finish(init)).toMatchObject({ records: { again: 3 << 8, ended: 3 << 8 } })
   } finally {
     closeSync(main)
     closeSync(side)
   }
-  expect(finish(init)).toMatchObject({ records: { again: 3 << 8, ended: 3 << 8 } })
 })
