@@ -230,7 +230,7 @@ describe('a command that joins, with limits of its own', () => {
   })
 
   it('has a part of the processors', async () => {
-    const burn = 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
+    const burn = 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'
     const slow = (await joined({ cpus: 0.1 }, burn)).effect
     const fast = (await joined({}, burn)).effect
     const share = ({ cpuUserMs, cpuSystemMs, durationMs }: typeof slow): number =>
