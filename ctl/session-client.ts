@@ -118,7 +118,7 @@ export const TERMINAL = { kind: 'pty', inherit: [null, null, null] } as const
 /** Descriptors that the daemon was handed have no stream here; a terminal has one for both outputs. */
 export function streamsOf(
   client: SessionClient | null,
-  stdio: { kind: 'pipes' | 'inherit' } | { kind: 'pty'; inherit: readonly (number | null)[] },
+  stdio: { kind: 'pipes' | 'inherit' } | { kind: 'pty'; inherit: readonly unknown[] },
 ): Partial<SessionStreams> {
   if (client === null || stdio.kind === 'inherit') return {}
   if (stdio.kind === 'pipes') return { input: client.input, output: client.output, errors: client.errors }

@@ -1,4 +1,3 @@
-import { closeSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -14,18 +13,17 @@ import { reserveLowDescriptors } from './kernel/low-descriptors.ts'
 import { limitArenas } from './kernel/malloc.ts'
 import { notifyManager } from './kernel/notify.ts'
 import { peerOf } from './kernel/peer.ts'
-import { pidfdGetfd, pidfdOpen } from './kernel/pidfd.ts'
 import { refuseDescriptors } from './kernel/refuse-descriptors.ts'
 import { BusConnection, SYSTEM_BUS } from './lib/bus-connection.ts'
 import { CONFIG_PATH, type Config, METRICS_SOCKET } from './lib/config.ts'
-import { errnoOf, PuzzledError } from './lib/errors.ts'
+import { PuzzledError } from './lib/errors.ts'
 import { KeyLock } from './lib/key-lock.ts'
 import { holdYoungHeap } from './lib/lean-heap.ts'
 import { readConfig } from './lib/read-config.ts'
 import { sealPrototypes } from './lib/seal.ts'
 import { SteadyFile } from './lib/steady-file.ts'
 import { serveMetrics } from './process-metrics.ts'
-import { lateClose } from './sandbox/late-close.ts'
+import { takeStreams } from './sandbox/taken-streams.ts'
 
 const ROOT = { uid: 0, gid: 0, groups: [0], name: 'root' }
 const VERSION = process.env.PUZZLED_BUILD_VERSION ?? 'unbuilt'
@@ -135,8 +133,7 @@ async function serveOnBus(
     engineFor: (requester, tell) => engine.as(requester, tell),
     groups: () => groupsOf(live),
     nameOf: userName,
-    takeDescriptors,
-    closeDescriptors: (ours) => lateClose.close(ours),
+    takeStreams,
     reload: reloadAll,
     blame: unlessUnknown(auditOf(config.state_dir).blame),
     finished: engine.finished,
@@ -210,33 +207,6 @@ function startWatchdog(): () => void {
   if (allowed <= 0) return () => undefined
   const timer = setInterval(() => notifyManager('WATCHDOG=1'), allowed / 2000)
   return () => clearInterval(timer)
-}
-
-/** The process is held by a pidfd while its descriptors are taken, so that its number cannot become another's. */
-function takeDescriptors(pid: number, uid: number, wanted: readonly number[]): Map<number, number> {
-  const ours = new Map<number, number>()
-  if (wanted.length === 0) return ours
-  lateClose.demandRoom()
-  const process = pidfdOpen(pid)
-  try {
-    // Held now; whoever has this number must still be the caller's, or the caller would get another's descriptors.
-    demandOwner(pid, uid)
-    for (const fd of wanted) if (!ours.has(fd)) ours.set(fd, pidfdGetfd(process, fd))
-    // A caller that became a setuid program meanwhile has shown us that program's descriptors: they are dropped.
-    demandOwner(pid, uid)
-    return ours
-  } catch (error) {
-    lateClose.close(ours.values())
-    if (errnoOf(error) !== 'EBADF') throw error
-    throw new PuzzledError('usage', `The caller has not all of the descriptors ${wanted.join(', ')}`)
-  } finally {
-    closeSync(process)
-  }
-}
-
-function demandOwner(pid: number, uid: number): void {
-  if (statSync(`/proc/${pid}`).uid !== uid)
-    throw new PuzzledError('access-denied', 'The calling process is gone or is another one now')
 }
 
 /** A call asks for these several times, each time on a thread of the pool. */

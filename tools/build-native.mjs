@@ -30,6 +30,7 @@ const COMMON = [
 const TARGETS = {
   'spawn.so': ['spawn.c', '-shared', '-fPIC', '-Wl,--no-undefined'],
   init: ['init.c', '-static', '-no-pie', '-fno-pie'],
+  copy: ['copy.c', '-static', '-no-pie', '-fno-pie'],
   attack: ['attack.c', '-static', '-no-pie', '-fno-pie'],
 }
 

@@ -1,7 +1,7 @@
 import type { Requester } from '../contract/branch.ts'
 import { branchPath, MANAGER } from '../contract/bus.ts'
 import { toEntries, toVariant } from '../contract/bus-values.ts'
-import type { AgentSession, Engine, RunRequest } from '../contract/engine.ts'
+import type { AgentSession, Engine, RunRequest, SessionStdio, TakenStreams } from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
 import type { FeatureRow } from '../contract/features.ts'
 import { isTerminal } from '../contract/states.ts'
@@ -9,15 +9,14 @@ import { branchNamed } from '../lib/branch-name.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import type { EngineFor } from './branch-object.ts'
 import type { Recent } from './recent.ts'
-import { createRequestOf, runRequestOf, wantedDescriptors, withDescriptors } from './requests.ts'
+import { createRequestOf, runRequestOf } from './requests.ts'
 import type { BusObject, Caller } from './server.ts'
 
 export interface ManagerExtras {
   version: string
   requesterOf(caller: Caller): Promise<Requester>
-  /** Duplicates descriptors of the calling process into this one. */
-  takeDescriptors(caller: Caller, wanted: readonly number[]): Promise<Map<number, number>>
-  closeDescriptors(ours: Iterable<number>): void
+  /** The streams of the calling process, as this one can use them. */
+  takeStreams(caller: Caller, stdio: SessionStdio): Promise<TakenStreams>
   /** Offers the session's terminal or pipes to its owner; the path of the socket, or empty. */
   offer(session: AgentSession, owner: number, terminal: boolean): Promise<string>
   /** The agent's branch is finished when it has ended, also when its caller has gone meanwhile. */
@@ -135,13 +134,13 @@ async function startRun(
   request: RunRequest,
   caller: Caller,
 ): Promise<readonly unknown[]> {
-  const ours = await extras.takeDescriptors(caller, wantedDescriptors(request.stdio))
+  const taken = await extras.takeStreams(caller, request.stdio)
   try {
-    const session = await engine.run({ ...request, stdio: withDescriptors(request.stdio, ours) })
+    const session = await engine.run({ ...request, stdio: taken.stdio })
     if (request.unattended !== true) extras.finishWhenOver(engine, session)
     const socket = await extras.offer(session, request.requester.uid, request.stdio.kind === 'pty')
     return [branchPath(session.id), socket, session.grants.map(toVariant)]
   } finally {
-    extras.closeDescriptors(ours.values())
+    taken.close()
   }
 }

@@ -1,13 +1,7 @@
 import { z } from 'zod'
 import type { Requester } from '../contract/branch.ts'
 import { fromEntries } from '../contract/bus-values.ts'
-import type {
-  CommandRequest,
-  CreateRequest,
-  PickRequest,
-  RunRequest,
-  SessionStdio,
-} from '../contract/engine.ts'
+import type { CommandRequest, CreateRequest, PickRequest, RunRequest } from '../contract/engine.ts'
 import { PuzzledError } from '../lib/errors.ts'
 
 /** Requests as callers send them. An unknown key is an error: a misspelt limit must not be no limit. */
@@ -110,24 +104,6 @@ const pick = z.strictObject({
 })
 
 export const pickRequestOf = (entries: unknown): PickRequest => parse(pick, entries)
-
-/** Descriptor numbers of the caller that the request wants handed over. */
-export function wantedDescriptors(session: SessionStdio): readonly number[] {
-  if (session.kind === 'inherit') return session.fds
-  return session.kind === 'pty' ? session.inherit.filter((fd) => fd !== null) : []
-}
-
-/** The same request with our descriptors in place of the caller's. */
-export function withDescriptors(session: SessionStdio, ours: ReadonlyMap<number, number>): SessionStdio {
-  const mine = (fd: number): number => ours.get(fd) ?? -1
-  if (session.kind === 'inherit') {
-    const [input, output, errors] = session.fds
-    return { kind: 'inherit', fds: [mine(input), mine(output), mine(errors)] }
-  }
-  if (session.kind === 'pipes') return session
-  const [input, output, errors] = session.inherit.map((fd) => (fd === null ? null : mine(fd)))
-  return { ...session, inherit: [input ?? null, output ?? null, errors ?? null] }
-}
 
 function parse<Schema extends z.ZodType>(schema: Schema, entries: unknown): z.infer<Schema> {
   const result = schema.safeParse(plain(fromEntries(entries as [string, unknown][])))

@@ -13,7 +13,7 @@ import {
   MANAGER_PATH,
 } from '../contract/bus.ts'
 import { toEntries } from '../contract/bus-values.ts'
-import type { Engine } from '../contract/engine.ts'
+import type { Engine, SessionStdio, TakenStreams } from '../contract/engine.ts'
 import type { PuzzledEvent } from '../contract/events.ts'
 import { isTerminal } from '../contract/states.ts'
 import type { BusConnection } from '../lib/bus-connection.ts'
@@ -37,7 +37,6 @@ import { FloodGate } from './flood.ts'
 import { type ManagerExtras, managerObject } from './manager-object.ts'
 import { Polkit } from './polkit.ts'
 import { Recent } from './recent.ts'
-import { wantedDescriptors, withDescriptors } from './requests.ts'
 import { type BusObject, BusServer, type Caller, type Guard, type ObjectTree } from './server.ts'
 import { Sessions } from './sessions.ts'
 
@@ -47,8 +46,7 @@ export interface ServeOptions {
   engineFor(requester: Requester, tell?: TellProgress): Engine
   groups: () => Promise<Groups>
   nameOf: (uid: number) => Promise<string>
-  takeDescriptors(pid: number, uid: number, wanted: readonly number[]): Map<number, number>
-  closeDescriptors(ours: Iterable<number>): void
+  takeStreams(caller: { pid: number; uid: number; gid: number }, stdio: SessionStdio): Promise<TakenStreams>
   reload(): Promise<void>
   /** The last commits on record that touched a path, newest first. */
   blame(path: string, most: number): Promise<readonly Provenance[]>
@@ -210,11 +208,8 @@ export class BusService {
     return {
       version: this.#options.version,
       requesterOf: (caller) => this.#requesterOf(caller),
-      takeDescriptors: async (caller, wanted) => {
-        const { pid, uid } = await this.#callers.of(caller.name)
-        return this.#options.takeDescriptors(pid, uid, wanted)
-      },
-      closeDescriptors: (ours) => this.#options.closeDescriptors(ours),
+      takeStreams: async (caller, stdio) =>
+        await this.#options.takeStreams(await this.#callers.of(caller.name), stdio),
       offer: (session, owner, terminal) => this.#sessions.offerAgent(session, owner, terminal),
       finishWhenOver: (engine, session) => {
         const finish = async (): Promise<void> => {
@@ -245,13 +240,13 @@ export class BusService {
       resize: (id, columns, rows) => this.#sessions.resize(id, columns, rows),
       attach: (id) => this.#sessions.attach(id),
       exec: async (engine, caller, id, request) => {
-        const { pid, uid } = await this.#callers.of(caller.name)
-        const ours = this.#options.takeDescriptors(pid, uid, wantedDescriptors(request.stdio))
+        const credentials = await this.#callers.of(caller.name)
+        const { stdio, close } = await this.#options.takeStreams(credentials, request.stdio)
         try {
-          const session = await engine.exec(id, { ...request, stdio: withDescriptors(request.stdio, ours) })
-          return await this.#sessions.offerCommand(id, session, uid)
+          const session = await engine.exec(id, { ...request, stdio })
+          return await this.#sessions.offerCommand(id, session, credentials.uid)
         } finally {
-          this.#options.closeDescriptors(ours.values())
+          close()
         }
       },
       approve: async (engine, caller, id, [digest, only, except, why]) =>

@@ -130,10 +130,32 @@ export type SessionStdio =
       kind: 'pty'
       columns: number
       rows: number
-      inherit: readonly [number | null, number | null, number | null]
+      inherit: readonly [Stream | null, Stream | null, Stream | null]
     }
-  | { kind: 'inherit'; fds: readonly [number, number, number] }
+  | { kind: 'inherit'; fds: readonly [Stream, Stream, Stream] }
   | { kind: 'pipes' }
+
+/** A descriptor of this process, or a pipe behind which somebody else copies. */
+export type Stream = number | CarriedStream
+
+/** What is at its other end is nothing for this process to read, write or close: that could take for ever. */
+export interface CarriedStream {
+  /** Our end of the pipe. */
+  readonly fd: number
+  /** Copying may begin. */
+  go(): void
+  /** No more is copied. */
+  stop(): void
+  /** Nothing more is copied: all of it was (null), or this errno is why not. */
+  readonly ended: Promise<string | null>
+}
+
+/** A caller's streams, as this process can use them. */
+export interface TakenStreams {
+  readonly stdio: SessionStdio
+  /** Closes what is ours of them; what has begun to copy goes on. */
+  close(): void
+}
 
 /** The streams of something that runs, and its end. Which of them there are follows from the `SessionStdio`. */
 export interface SessionStreams {

@@ -1,4 +1,6 @@
+import { closeSync } from 'node:fs'
 import { syscall } from './ffi.ts'
+import { isFifo, type Stat, statKnownFd } from './statx.ts'
 import { F_DUPFD_CLOEXEC, NR, O_CLOEXEC } from './uapi/index.ts'
 
 export interface Pipe {
@@ -18,4 +20,23 @@ export function pipe(): Pipe {
 export function duplicate(fd: number): number {
   // SAFETY: plain integers; the kernel keeps nothing of ours.
   return Number(syscall('fcntl', NR.fcntl, fd, F_DUPFD_CLOEXEC, 3))
+}
+
+let filesystem: number | undefined
+
+/** Made by `pipe2`, ours or somebody else's: a fifo with a name is a file, and its filesystem may be anybody's. */
+export function isNamelessPipe(stat: Stat): boolean {
+  filesystem ??= filesystemOfPipes()
+  return isFifo(stat) && stat.dev === filesystem
+}
+
+/** The kernel's own; there is one of it. */
+function filesystemOfPipes(): number {
+  const { read, write } = pipe()
+  try {
+    return statKnownFd(read).dev
+  } finally {
+    closeSync(read)
+    closeSync(write)
+  }
 }

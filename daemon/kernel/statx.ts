@@ -53,6 +53,25 @@ export function statFd(fd: number): Stat {
   return decode()
 }
 
+/**
+ * The same from what the kernel knows already: a filesystem that somebody serves (FUSE, NFS) is not asked, and cannot keep us
+ * waiting. The type and the identity do not change; times and size may be old.
+ */
+export function statKnownFd(fd: number): Stat {
+  const result = statx(fd, EMPTY, AT.EMPTY_PATH | AT.STATX_DONT_SYNC)
+  if (result < 0) throw new KernelError('statx', -result, [fd])
+  return decode()
+}
+
+/** What another process has open, without opening it; undefined where there is no such process or descriptor. */
+export function statKnownOf(pid: number, fd: number): Stat | undefined {
+  const path = `/proc/${pid}/fd/${fd}`
+  const result = statx(AT.FDCWD, nameWord(path), AT.STATX_DONT_SYNC)
+  if (result === 0) return decode()
+  if (result === -2 || result === -3) return undefined
+  throw new KernelError('statx', -result, [path])
+}
+
 function statx(dir: number, path: SysArg, flags: number): number {
   bufferAddress ??= addressOf(buffer)
   // SAFETY: writes 256 bytes of struct statx into the module's buffer, which is decoded before any other call of
@@ -93,4 +112,7 @@ const makedev = (major: number, minor: number): number =>
 
 export const isDirectory = (stat: { mode: number }): boolean => (stat.mode & S.IFMT) === S.IFDIR
 export const isFile = (stat: { mode: number }): boolean => (stat.mode & S.IFMT) === S.IFREG
+export const isCharacterDevice = (stat: { mode: number }): boolean => (stat.mode & S.IFMT) === S.IFCHR
+export const isFifo = (stat: { mode: number }): boolean => (stat.mode & S.IFMT) === S.IFIFO
+export const isSocket = (stat: { mode: number }): boolean => (stat.mode & S.IFMT) === S.IFSOCK
 export const isSymlink = (stat: { mode: number }): boolean => (stat.mode & S.IFMT) === S.IFLNK

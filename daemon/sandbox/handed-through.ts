@@ -3,10 +3,10 @@ import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { LostStream } from '../contract/branch.ts'
+import type { CarriedStream, Stream } from '../contract/engine.ts'
 import { duplicate, pipe } from '../kernel/pipe.ts'
 import { isByteStream } from '../kernel/socket-kind.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
-import { lateClose } from './late-close.ts'
 
 /** Is told of what an agent writes, as it passes; must not wait. */
 export type OutputObserver = (stream: 'stdout' | 'stderr', bytes: Buffer) => void
@@ -40,22 +40,22 @@ export interface Copied {
 
 /** Null stays null. Nothing is copied before the child runs; of what is handed over as it is, `observe` sees nothing. */
 export function handThrough(
-  descriptors: readonly (number | null)[],
+  streams: readonly (Stream | null)[],
   observe: OutputObserver = () => undefined,
 ): HandedThrough {
   const links: Link[] = []
   const byFile = new Map<string, number>()
-  const ours = (): number[] =>
-    links.flatMap(({ from, to, last }) => [from, to, ...(last === null ? [] : [last])])
+  const ours = (): number[] => links.flatMap(({ from, to }) => [from, to])
   try {
-    const child = descriptors.map((fd, index) => {
-      if (fd === null) return -1
+    const child = streams.map((stream, index) => {
+      if (stream === null) return -1
+      const fd = typeof stream === 'number' ? stream : stream.fd
       if (isHarmless(fd, index)) return fd
       // What the caller made one stream (`2>&1`) stays one: the order of what is written to it must not change.
       const file = `${index === 0 ? 'input' : 'output'} ${identity(fd)}`
       const known = byFile.get(file)
       if (known !== undefined) return known
-      const link = linkTo(fd, index)
+      const link = linkTo(fd, index, typeof stream === 'number' ? null : stream)
       links.push(link)
       byFile.set(file, link.childEnd)
       return link.childEnd
@@ -64,7 +64,7 @@ export function handThrough(
       child,
       childEnds: links.map(({ childEnd }) => childEnd),
       ours: ours(),
-      copy: () => copyAll(links, observe),
+      copy: () => copyAll(links, inputOf(streams), observe),
     }
   } catch (error) {
     for (const fd of [...ours(), ...links.map(({ childEnd }) => childEnd)]) closeSync(fd)
@@ -77,8 +77,8 @@ interface Link {
   readonly from: number
   readonly to: number
   readonly childEnd: number
-  /** One more copy of a socket that somebody else handed to us: Node's own must not be the last to be closed. */
-  readonly last: number | null
+  /** Who copies on from where it goes. */
+  readonly carried: CarriedStream | null
 }
 
 function isHarmless(fd: number, index: number): boolean {
@@ -91,9 +91,7 @@ function identity(fd: number): string {
   return `${dev}:${ino}`
 }
 
-const LAST_STANDARD = 2
-
-function linkTo(fd: number, index: number): Link {
+function linkTo(fd: number, index: number, carried: CarriedStream | null): Link {
   const stat = fstatSync(fd)
   const known = stat.isFile() || stat.isSocket() || stat.isFIFO()
   if (!known) throw new PuzzledError('usage', `Descriptor ${index} is neither a file, a pipe nor a socket`)
@@ -103,38 +101,46 @@ function linkTo(fd: number, index: number): Link {
       hint: 'Put a pipe in between: puzzlectl … | cat',
     })
   const theirs = duplicate(fd)
-  // Those of this process itself stay open in it.
-  const last = stat.isSocket() && fd > LAST_STANDARD ? duplicate(fd) : null
   const { read, write } = pipe()
   return index === 0
-    ? { stream: 'stdin', from: theirs, to: write, childEnd: read, last }
-    : { stream: index === 1 ? 'stdout' : 'stderr', from: read, to: theirs, childEnd: write, last }
+    ? { stream: 'stdin', from: theirs, to: write, childEnd: read, carried }
+    : { stream: index === 1 ? 'stdout' : 'stderr', from: read, to: theirs, childEnd: write, carried }
 }
 
-function copyAll(links: readonly Link[], observe: OutputObserver): Copied {
+/** What a copier feeds is a pipe, which the agent has itself. */
+const inputOf = ([input]: readonly (Stream | null)[]): CarriedStream | null =>
+  input === undefined || typeof input === 'number' ? null : input
+
+function copyAll(links: readonly Link[], input: CarriedStream | null, observe: OutputObserver): Copied {
   const lost: LostStream[] = []
-  const copies = links.map(({ stream, from, to, last }) => {
+  const lose = (stream: LostStream['stream'], errno: string | null): void => {
+    if (errno !== null && !GONE.has(errno)) lost.push({ stream, errno })
+  }
+  const beyond = async (stream: LostStream['stream'], carried: CarriedStream | null): Promise<void> => {
+    carried?.go()
+    lose(stream, (await carried?.ended) ?? null)
+  }
+  const copies = links.map(({ stream, from, to, carried }) => {
     const [source, target] = [reader(from), writer(to)]
     if (stream !== 'stdin') source.on('data', (bytes: Buffer) => observe(stream, bytes))
     const callers = stream === 'stdin' ? source : target
-    callers.once('error', (error) => {
-      if (!isGone(error)) lost.push({ stream, errno: errnoOf(error) ?? 'EIO' })
-    })
-    if (last !== null) callers.once('close', () => lateClose.close([last]))
-    return { stream, ...copyOne(source, target) }
+    callers.once('error', (error) => lose(stream, errnoOf(error) ?? 'EIO'))
+    return { stream, ...copyOne(source, target), arrived: beyond(stream, carried) }
   })
-  const outputs = copies.filter(({ stream }) => stream !== 'stdin').map(({ done }) => done)
+  void beyond('stdin', input)
+  const outputs = copies.filter(({ stream }) => stream !== 'stdin')
   return {
-    drained: Promise.all(outputs).then(() => undefined),
+    drained: Promise.all(outputs.flatMap(({ done, arrived }) => [done, arrived])).then(() => undefined),
     lost,
     end: () => {
       for (const { stream, stop } of copies) if (stream === 'stdin') stop()
+      input?.stop()
     },
   }
 }
 
 /** The other end of a pipe or a connection was closed, by somebody who had seen enough. */
-const isGone = (error: Error): boolean => ['EPIPE', 'ECONNRESET'].includes(errnoOf(error) ?? '')
+const GONE: ReadonlySet<string> = new Set(['EPIPE', 'ECONNRESET'])
 
 const reader = (fd: number): Readable =>
   fstatSync(fd).isFile() ? createReadStream('', { fd }) : new Socket({ fd, readable: true, writable: false })

@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
-import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentExit } from '../contract/branch.ts'
 import {
   cgroupAccount,
@@ -13,8 +13,9 @@ import {
   removeCgroup,
   thawCgroup,
 } from '../kernel/cgroup.ts'
-import { type ProcessEnd, pidfdSendSignal, waitPidfd } from '../kernel/pidfd.ts'
+import { pidfdSendSignal } from '../kernel/pidfd.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { collect } from './collect.ts'
 import type { AgentEnd, InitStatus } from './init-status.ts'
 import { signalAct } from './signals.ts'
 import type { StdioStreams } from './stdio.ts'
@@ -35,9 +36,6 @@ export interface StartedProcess {
 
 /** A caller reads at leisure: beyond this the copy goes on, but the end of the agent is told. */
 const DRAIN_MILLIS = 5_000
-
-/** For so long a process that is about to be gone is looked for in every turn of the loop. */
-const TURNS_MILLIS = 2
 
 async function atMost(milliseconds: number, work: Promise<void>): Promise<void> {
   const timer = new AbortController()
@@ -187,7 +185,7 @@ export class HeldProcess {
   }
 
   async #collect(end: AgentEnd | null): Promise<AgentExit> {
-    const process = await this.#reap()
+    const process = await collect(this.#pidfd)
     // An agent's init was PID 1 of its namespace: the kernel has ended the rest. After a joined command something may be left.
     await killCgroup(this.cgroup)
     const usage = cgroupAccount(this.cgroup)
@@ -213,23 +211,6 @@ export class HeldProcess {
       cpuSystemMs: Math.round((usage.cpuSystemMicros || process.systemMicros) / 1000),
       // Not what the kernel says of init itself: that has in it what the daemon held when init was cloned out of it.
       maxRssBytes: Math.max(usage.memoryPeakBytes ?? 0, end?.maxRssBytes ?? 0, this.#peakBytes),
-    }
-  }
-
-  /**
-   * The pipe ends a moment before the process can be collected: the kernel first ends the rest of the namespace. That is
-   * mostly a fraction of a millisecond, the least that a timer waits is one.
-   */
-  async #reap(): Promise<ProcessEnd> {
-    const patience = performance.now() + TURNS_MILLIS
-    for (let pause = 1; ; ) {
-      const end = waitPidfd(this.#pidfd)
-      if (end !== undefined) return end
-      if (performance.now() < patience) await turn()
-      else {
-        await delay(pause)
-        pause = Math.min(pause + 1, 20)
-      }
     }
   }
 }

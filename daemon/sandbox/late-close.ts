@@ -1,6 +1,8 @@
-import { closeSync, fstatSync, readlinkSync } from 'node:fs'
+import { closeSync } from 'node:fs'
+import { isNamelessPipe } from '../kernel/pipe.ts'
+import { isCharacterDevice, statKnownFd } from '../kernel/statx.ts'
 import { workerPath } from '../lib/assets.ts'
-import { errnoOf, PuzzledError } from '../lib/errors.ts'
+import { PuzzledError } from '../lib/errors.ts'
 import { startWorker } from '../lib/lean-heap.ts'
 
 /** A thread that is busy for so long waits for what a caller has arranged. */
@@ -101,14 +103,8 @@ export class LateClose {
 
 /** A pipe of the kernel's or a device: nobody else has a say in how long that takes. */
 function isQuick(fd: number): boolean {
-  try {
-    if (fstatSync(fd).isCharacterDevice()) return true
-    return readlinkSync(`/proc/self/fd/${fd}`).startsWith('pipe:[')
-  } catch (error) {
-    // A filesystem of the caller's own may not answer us.
-    if (errnoOf(error) === undefined) throw error
-    return false
-  }
+  const stat = statKnownFd(fd)
+  return isCharacterDevice(stat) || isNamelessPipe(stat)
 }
 
 /** Of this process: its descriptors are one table. */

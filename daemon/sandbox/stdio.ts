@@ -2,6 +2,7 @@ import { closeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { ReadStream } from 'node:tty'
+import type { Stream } from '../contract/engine.ts'
 import { pipe } from '../kernel/pipe.ts'
 import { openTerminal, resizeTerminal } from '../kernel/pty.ts'
 import { errnoOf } from '../lib/errors.ts'
@@ -13,9 +14,9 @@ export type StdioRequest =
       readonly kind: 'pty'
       readonly columns: number
       readonly rows: number
-      readonly inherit?: readonly [number | null, number | null, number | null]
+      readonly inherit?: readonly [Stream | null, Stream | null, Stream | null]
     }
-  | { readonly kind: 'inherit'; readonly fds: readonly [number, number, number] }
+  | { readonly kind: 'inherit'; readonly fds: readonly [Stream, Stream, Stream] }
   | { readonly kind: 'pipes' }
 
 /** The daemon's ends. */

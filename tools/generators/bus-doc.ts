@@ -98,7 +98,8 @@ The request of \`Exec\` has \`command\` and, optional, \`cwd\` (where the agent 
 \`timeout\` (seconds) and \`limits\` (\`a{sv}\` of \`memory\` \`x\` in bytes, \`pids\` \`x\`, \`cpus\` \`d\` or \`x\`: of this command alone; a host that cannot
 hold one of them refuses the command).
 
-\`fds\` and \`inherit\` are descriptor numbers of the calling process; the daemon duplicates them. An unknown key is an error.
+\`fds\` and \`inherit\` are descriptor numbers of the calling process: pipes and devices are duplicated, files and stream sockets
+are copied by a process with the caller's rights. An unknown key is an error.
 
 **Sessions.** \`Run\`, \`Exec\` and \`Attach\` answer with the path of a unix socket that only the caller's uid and root can open. Both
 sides send frames: one letter, the length in four bytes (big endian), so many bytes (at most 1 MiB).

@@ -40,10 +40,12 @@ describe('the Debian package', () => {
 
   check('runs an agent under the hardened unit, from fork to commit', () => {
     const base = run('mktemp', '-d', '-p', '/data/tmp').trim()
-    const script = 'echo from the branch > file'
-    const done = spawnSync('puzzlectl', ['run', '--', 'sh', '-c', script], { cwd: base, encoding: 'utf8' })
+    const script = 'echo from the branch > file; cat'
+    // Files of the caller are copied by a process beside the daemon, under the same unit.
+    const redirected = `echo by the caller > in; puzzlectl run -- sh -c '${script}' < in > out`
+    const done = spawnSync('sh', ['-c', redirected], { cwd: base, encoding: 'utf8' })
     expect({ status: done.status, errors: done.stderr }).toMatchObject({ status: 0 })
-    expect(run('cat', `${base}/file`)).toBe('from the branch\n')
+    expect(run('cat', `${base}/file`, `${base}/out`)).toBe('from the branch\nby the caller\n')
     run('rm', '-r', base)
   })
 

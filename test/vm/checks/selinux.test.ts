@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { BUS_CONFIG } from '../../e2e/private-bus.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/puzzlectl.js', import.meta.url))
+const DAEMON = fileURLToPath(new URL('../../../dist/puzzled.js', import.meta.url))
 const run = (command: string, ...args: string[]): string => execFileSync(command, args, { encoding: 'utf8' })
 
 /**
@@ -92,6 +94,30 @@ describe('SELinux, enforcing', () => {
       expect.objectContaining({ layer: 'lsm', rule: 'selinux', subject: expect.stringContaining('odd') }),
     )
     expect(said).toContain('status 0')
+  })
+
+  it('files of a caller are copied to and from an agent beside the daemon', () => {
+    const project = join(dir, 'streams')
+    mkdirSync(project)
+    run('chown', 'alice:', project)
+    run('chcon', '-t', 'user_home_t', project)
+    writeFileSync(join(dir, 'bus.conf'), BUS_CONFIG(join(dir, 'bus')))
+    writeFileSync(
+      join(dir, 'puzzled.yaml'),
+      `state_dir: ${join(dir, 'state')}\nruntime_dir: ${join(dir, 'run')}\ngroups: { users: games, reviewers: news }\n`,
+    )
+    writeFileSync(join(dir, 'in'), 'what the caller says\n')
+    const script = [
+      `export HOME=/root DBUS_SYSTEM_BUS_ADDRESS=unix:path=${join(dir, 'bus')}; cd ${project}`,
+      `dbus-daemon --nofork --nopidfile --config-file=${join(dir, 'bus.conf')} & bus=$!`,
+      `until [ -S ${join(dir, 'bus')} ]; do sleep 0.2; done`,
+      `${process.execPath} ${DAEMON} --config ${join(dir, 'puzzled.yaml')} & daemon=$!`,
+      'until busctl --address=$DBUS_SYSTEM_BUS_ADDRESS list --no-legend | grep -q org.puzzled1; do sleep 0.2; done',
+      `${process.execPath} ${PROGRAM} run --then discard -- sh -c 'cat; cat /proc/self/attr/current' < ../in > ../out`,
+      'echo "run $?"; cat ../out; kill $daemon; wait $daemon; kill $bus',
+    ]
+    const said = asDaemon(script.join('\n'))
+    expect(said).toMatch(/run 0\nwhat the caller says\n\S*:puzzled_agent_t:s0/)
   })
 
   it('an agent cannot mount, even as root', () => {

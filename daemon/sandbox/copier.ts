@@ -1,0 +1,180 @@
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { constants } from 'node:os'
+import type { CarriedStream } from '../contract/engine.ts'
+import type { SpawnOp } from '../contract/spawn.ts'
+import { nativeFile, spawn } from '../kernel/clone.ts'
+import { errnoName } from '../kernel/errno.ts'
+import { pidfdSendSignal } from '../kernel/pidfd.ts'
+import { pipe } from '../kernel/pipe.ts'
+import { AT_EMPTY_PATH, CLOSE_RANGE_CLOEXEC, F_SETFD, PR_SET_PDEATHSIG } from '../kernel/uapi/index.ts'
+import { PuzzledError } from '../lib/errors.ts'
+import { call, cstring } from './calls.ts'
+import { collect } from './collect.ts'
+
+const { SIGKILL, SIGUSR1 } = constants.signals
+const SIG_SETMASK = 2
+
+/** A descriptor of another process, and with whose rights it is used. */
+export interface Source {
+  readonly pidfd: number
+  readonly fd: number
+  readonly uid: number
+  readonly gid: number
+}
+
+export type Side = 'input' | 'output'
+
+export interface Copier {
+  readonly stream: CarriedStream
+  /** Closes our end of its pipe, and ends it where its stream was never wanted. */
+  close(): void
+}
+
+/** What waits for a filesystem of its caller's stays, also after its branch: nobody fills the machine with that. */
+const MOST_OF_A_USER = 1_024
+const alive = new Map<number, number>()
+
+/**
+ * A process (native/copy.c) that copies between a pipe of ours and a caller's file or socket. Whoever reads, writes or
+ * closes such a thing may wait for as long as the caller likes, in the kernel and beyond the reach of signals: the daemon
+ * must not even have it. Resolves when the process has taken it; nothing is copied yet.
+ */
+export async function startCopier(source: Source, side: Side, most = MOST_OF_A_USER): Promise<Copier> {
+  demandRoom(source, most)
+  const bytes = pipe()
+  const [ours, its] = side === 'input' ? [bytes.read, bytes.write] : [bytes.write, bytes.read]
+  try {
+    return copierOf(await start(source, side, its), ours)
+  } catch (error) {
+    closeSync(ours)
+    throw error
+  } finally {
+    closeSync(its)
+  }
+}
+
+function demandRoom({ uid }: Source, most: number): void {
+  if ((alive.get(uid) ?? 0) >= most && uid !== 0)
+    throw new PuzzledError('kernel-refused', `${most} files and sockets of yours are being copied already`, {
+      hint: 'A filesystem that does not answer, or a reader that does not read, holds them',
+    })
+}
+
+function count(uid: number, by: number): void {
+  const now = (alive.get(uid) ?? 0) + by
+  if (now === 0) alive.delete(uid)
+  else alive.set(uid, now)
+}
+
+interface Started {
+  signal(number: number): void
+  /** It is gone: with this errno, or by a signal (null). */
+  readonly ended: Promise<number | null>
+}
+
+async function start(source: Source, side: Side, its: number): Promise<Started> {
+  const life = pipe()
+  const spawning = spawn({ namespaces: [], ops: copyOps(source, side, its, life.write) })
+  const result = await spawning
+    .finally(() => closeSync(life.write))
+    .catch((error: unknown) => {
+      closeSync(life.read)
+      throw error
+    })
+  const socket = new Socket({ fd: life.read, readable: true, writable: false })
+  if (!result.ok) {
+    socket.destroy()
+    throw notCopied(`${result.op.name}: ${result.errnoName}`)
+  }
+  count(source.uid, 1)
+  const started = watch(result.pidfd, once(socket, 'close'))
+  void started.ended.then(() => count(source.uid, -1))
+  // A byte says that it has the descriptor, the end that it has not.
+  const taken = await Promise.race([once(socket, 'data'), started.ended])
+  if (taken === null || typeof taken === 'number') throw notTaken(source.fd, taken)
+  return started
+}
+
+/** It has the last copy of the other end. What may make it wait it closes before. */
+function watch(pidfd: number, closed: Promise<unknown>): Started {
+  let gone = false
+  const end = async (): Promise<number | null> => {
+    await closed
+    const { exitCode } = await collect(pidfd)
+    gone = true
+    closeSync(pidfd)
+    return exitCode ?? null
+  }
+  return {
+    ended: end(),
+    signal: (number) => {
+      if (!gone) pidfdSendSignal(pidfd, number)
+    },
+  }
+}
+
+function copierOf({ signal, ended }: Started, ours: number): Copier {
+  let wanted = false
+  const stop = (): void => signal(SIGKILL)
+  const stream: CarriedStream = {
+    fd: ours,
+    go: () => {
+      wanted = true
+      signal(SIGUSR1)
+    },
+    stop,
+    ended: ended.then((errno) => (errno === null || errno === 0 ? null : errnoName(errno))),
+  }
+  return {
+    stream,
+    close: () => {
+      closeSync(ours)
+      if (!wanted) stop()
+    },
+  }
+}
+
+const notCopied = (why: string): PuzzledError =>
+  new PuzzledError('kernel-refused', `Cannot copy a stream of the caller: ${why}`)
+
+function notTaken(fd: number, errno: number | null): PuzzledError {
+  const name = errno === null ? 'it was killed' : errnoName(errno)
+  if (name === 'EPROTOTYPE')
+    return new PuzzledError('usage', `Descriptor ${fd} is a socket of datagrams, or one that listens`, {
+      hint: 'Put a pipe in between: puzzlectl … | cat',
+    })
+  return notCopied(name)
+}
+
+let program: number | undefined
+
+/** Opened once: an upgrade may replace it. */
+const copyProgram = (): number => {
+  program ??= openSync(nativeFile('copy'), 'r')
+  return program
+}
+
+/** Signals stay blocked in the program, so that one which comes early waits. */
+function copyOps(source: Source, side: Side, its: number, life: number): SpawnOp[] {
+  const [taken, other] = side === 'input' ? [0, 1] : [1, 0]
+  const words = [source.pidfd, source.fd, taken, source.uid, source.gid]
+  return [
+    call('set the end of the pipe', 'dup3', its, other, 0),
+    call('set the descriptor that tells of its end', 'dup3', life, 2, 0),
+    call('close every other descriptor on exec', 'close_range', 3, 0xffffffff, CLOSE_RANGE_CLOEXEC),
+    call('keep the pidfd of the caller', 'fcntl', source.pidfd, F_SETFD, 0),
+    call('block all signals', 'rt_sigprocmask', SIG_SETMASK, Buffer.alloc(8, 0xff), null, 8),
+    call('end with the daemon', 'prctl', PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0),
+    call(
+      'execute the copier',
+      'execveat',
+      copyProgram(),
+      cstring(''),
+      { vector: ['puzzled-copy', ...words.map(String)].map(cstring) },
+      { vector: [] },
+      AT_EMPTY_PATH,
+    ),
+  ]
+}
