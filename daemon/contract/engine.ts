@@ -142,6 +142,8 @@ export type Stream = number | CarriedStream
 export interface CarriedStream {
   /** Our end of the pipe. */
   readonly fd: number
+  /** Whoever asks has it from then on, and closes it: the other end waits for that. */
+  take(): number
   /** Copying may begin. */
   go(): void
   /** No more is copied. */

@@ -1,20 +1,22 @@
 /*
  * Copies between a pipe and a descriptor of another process: a static program without libc, beside the daemon.
  *
- *	puzzled-copy PIDFD NUMBER SIDE UID GID
+ *	puzzled-copy PID PIDFD NUMBER SIDE UID GID
  *
  * What a caller hands over as a file or a socket may make whoever reads, writes or closes it wait for as long as the
  * caller likes (FUSE, SO_LINGER, descriptors that wait in a socket). It is this process that waits then; the daemon never
- * has it. Descriptor NUMBER of the process behind PIDFD is taken and becomes 0 (SIDE is 0: the pipe is at 1) or 1 (the
- * pipe is at 0). A byte on descriptor 2 says that it was; SIGUSR1, that it may be used. Every signal is blocked.
+ * has it. Descriptor NUMBER of process PID, which is behind PIDFD, is taken and becomes 0 (SIDE is 0: the pipe is at 1) or
+ * 1 (the pipe is at 0). A byte on descriptor 2 says that it was; SIGUSR1, that it may be used. Every signal is blocked.
  * The exit status is the errno of the call that failed, 0 at the end.
  */
 #include "syscall.h"
 
-enum { EINTR = 4, EIO = 5, EBADF = 9, EAGAIN = 11, EINVAL = 22, EPROTOTYPE = 91, POLLIN = 1, POLLOUT = 4 };
+enum { EINTR = 4, EIO = 5, EBADF = 9, EAGAIN = 11, EACCES = 13, EINVAL = 22, EPROTOTYPE = 91, POLLIN = 1, POLLOUT = 4 };
 enum { SIGKILL = 9, SIGUSR1 = 10, PR_SET_PDEATHSIG = 1, PR_SET_DUMPABLE = 4, PR_SET_NO_NEW_PRIVS = 38, SIZE = 65536 };
 
 enum { SOL_SOCKET = 1, SO_TYPE = 3, SO_ACCEPTCONN = 30, SOCK_STREAM = 1 };
+
+enum { AT_FDCWD = -100, O_CLOEXEC = 02000000, STATX_UID_GID = 0x18 };
 
 struct pollfd {
 	int fd;
@@ -47,15 +49,57 @@ static long number(const char *text)
 	return value;
 }
 
-static void take(long pidfd, long theirs, long side)
+static const char *in_proc(const char *pid, const char *what)
 {
-	long taken;
+	static char path[64];
+	const char *parts[] = {"/proc/", pid, what};
+	unsigned long at = 0;
+	for (int part = 0; part < 3; part++)
+		for (const char *from = parts[part]; *from; from++) {
+			if (at == sizeof path - 1)
+				end(EINVAL);
+			path[at++] = *from;
+		}
+	path[at] = 0;
+	return path;
+}
+
+/* Of a program that has more rights than its user (setuid, setgid, capabilities), and of its files in /proc, root is the owner. */
+static void must_be_of(const char *pid, unsigned uid, unsigned gid)
+{
+	/* The kernel's struct statx. */
+	unsigned facts[64] = {0};
+	must(call(NR_statx, AT_FDCWD, (long)in_proc(pid, "/fd"), 0, STATX_UID_GID, (long)facts, 0));
+	if (facts[5] != uid || facts[6] != gid)
+		end(EACCES);
+}
+
+struct caller {
+	const char *pid;
+	long pidfd, descriptor, uid, gid;
+};
+
+/*
+ * A caller that becomes a program with more rights has that program's files, and may be itself again in a moment. So it must
+ * be one and the same program before and after: its memory, opened first, can be read as long as it has not executed another.
+ */
+static void take(const struct caller *caller, long side)
+{
+	long memory, taken;
+	/* Nothing else may get this number until it is needed. */
+	must(call(NR_dup3, 2, side, 0, 0, 0, 0));
+	must(memory = call(NR_openat, AT_FDCWD, (long)in_proc(caller->pid, "/maps"), O_CLOEXEC, 0, 0, 0));
+	must_be_of(caller->pid, caller->uid, caller->gid);
 	call(NR_close, side, 0, 0, 0, 0, 0);
 	/* The lowest that is free. */
-	must(taken = call(NR_pidfd_getfd, pidfd, theirs, 0, 0, 0, 0));
+	must(taken = call(NR_pidfd_getfd, caller->pidfd, caller->descriptor, 0, 0, 0, 0));
 	if (taken != side)
 		end(EBADF);
-	call(NR_close, pidfd, 0, 0, 0, 0, 0);
+	if (call(NR_read, memory, (long)bytes, 1, 0, 0, 0) != 1)
+		end(EACCES);
+	must_be_of(caller->pid, caller->uid, caller->gid);
+	call(NR_close, memory, 0, 0, 0, 0, 0);
+	call(NR_close, caller->pidfd, 0, 0, 0, 0, 0);
 }
 
 /* Whether bytes can be read from it and written to it one after the other: no datagrams, nobody to accept. */
@@ -107,11 +151,12 @@ static long move(long nr, int fd, char *at, long length)
 __attribute__((used, noreturn)) void puzzled_copy(long *stack)
 {
 	char **argv = (char **)(stack + 1);
-	if (stack[0] != 6)
+	if (stack[0] != 7)
 		end(EINVAL);
-	take(number(argv[1]), number(argv[2]), number(argv[3]));
-	must_be_stream(number(argv[3]));
-	become(number(argv[4]), number(argv[5]));
+	struct caller caller = {argv[1], number(argv[2]), number(argv[3]), number(argv[5]), number(argv[6])};
+	take(&caller, number(argv[4]));
+	must_be_stream(number(argv[4]));
+	become(caller.uid, caller.gid);
 	must(move(NR_write, 2, bytes, 1));
 	wait_until_wanted();
 	for (;;) {

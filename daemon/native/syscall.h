@@ -21,7 +21,7 @@ enum {
 	NR_rt_sigprocmask = 14, NR_ioctl = 16, NR_clone = 56, NR_execve = 59, NR_wait4 = 61, NR_kill = 62,
 	NR_setsid = 112, NR_rt_sigtimedwait = 128, NR_exit_group = 231, NR_pipe2 = 293, NR_clone3 = 435, NR_close_range = 436,
 	NR_close = 3, NR_getpid = 39, NR_setpgid = 109, NR_prctl = 157, NR_futex = 202, NR_clock_gettime = 228, NR_fcntl = 72, NR_openat = 257, NR_ppoll = 271,
-	NR_setgroups = 116, NR_setresuid = 117, NR_setresgid = 119, NR_getsockopt = 55, NR_pidfd_getfd = 438,
+	NR_setgroups = 116, NR_setresuid = 117, NR_setresgid = 119, NR_getsockopt = 55, NR_statx = 332, NR_dup3 = 292, NR_pidfd_getfd = 438,
 };
 
 static inline long call(long nr, long a, long b, long c, long d, long e, long f)
@@ -63,7 +63,7 @@ enum {
 	NR_munmap = 215, NR_clone = 220, NR_execve = 221, NR_mmap = 222, NR_mprotect = 226, NR_wait4 = 260,
 	NR_clone3 = 435, NR_close_range = 436, NR_futex = 98, NR_openat = 56, NR_clock_gettime = 113, NR_setpgid = 154,
 	NR_getpid = 172, NR_fcntl = 25, NR_ppoll = 73, NR_setgroups = 159,
-	NR_setresuid = 147, NR_setresgid = 149, NR_getsockopt = 209, NR_pidfd_getfd = 438,
+	NR_setresuid = 147, NR_setresgid = 149, NR_getsockopt = 209, NR_statx = 291, NR_dup3 = 24, NR_pidfd_getfd = 438,
 };
 
 static inline long call(long nr, long a, long b, long c, long d, long e, long f)

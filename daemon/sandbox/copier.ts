@@ -18,6 +18,7 @@ const SIG_SETMASK = 2
 
 /** A descriptor of another process, and with whose rights it is used. */
 export interface Source {
+  readonly pid: number
   readonly pidfd: number
   readonly fd: number
   readonly uid: number
@@ -116,21 +117,32 @@ function watch(pidfd: number, closed: Promise<unknown>): Started {
 }
 
 function copierOf({ signal, ended }: Started, ours: number): Copier {
-  let wanted = false
-  const stop = (): void => signal(SIGKILL)
+  let [held, wanted, stopped] = [true, false, false]
+  const stop = (): void => {
+    stopped = true
+    signal(SIGKILL)
+  }
   const stream: CarriedStream = {
     fd: ours,
+    take: () => {
+      held = false
+      return ours
+    },
     go: () => {
       wanted = true
       signal(SIGUSR1)
     },
     stop,
-    ended: ended.then((errno) => (errno === null || errno === 0 ? null : errnoName(errno))),
+    ended: ended.then((errno) => {
+      // Somebody else has killed it: what it had in hand is lost.
+      if (errno === null) return stopped ? null : 'EIO'
+      return errno === 0 ? null : errnoName(errno)
+    }),
   }
   return {
     stream,
     close: () => {
-      closeSync(ours)
+      if (held) closeSync(ours)
       if (!wanted) stop()
     },
   }
@@ -145,8 +157,15 @@ function notTaken(fd: number, errno: number | null): PuzzledError {
     return new PuzzledError('usage', `Descriptor ${fd} is a socket of datagrams, or one that listens`, {
       hint: 'Put a pipe in between: puzzlectl … | cat',
     })
-  return notCopied(name)
+  return name === 'EACCES' || name === 'ESRCH' || name === 'ENOENT' ? anotherOne() : notCopied(name)
 }
+
+/** Also where a caller has become a program with more rights than its own. */
+export const anotherOne = (): PuzzledError =>
+  new PuzzledError(
+    'access-denied',
+    'The calling process is gone, is another one now, or has more rights than its user',
+  )
 
 let program: number | undefined
 
@@ -159,7 +178,7 @@ const copyProgram = (): number => {
 /** Signals stay blocked in the program, so that one which comes early waits. */
 function copyOps(source: Source, side: Side, its: number, life: number): SpawnOp[] {
   const [taken, other] = side === 'input' ? [0, 1] : [1, 0]
-  const words = [source.pidfd, source.fd, taken, source.uid, source.gid]
+  const words = [source.pid, source.pidfd, source.fd, taken, source.uid, source.gid]
   return [
     call('set the end of the pipe', 'dup3', its, other, 0),
     call('set the descriptor that tells of its end', 'dup3', life, 2, 0),

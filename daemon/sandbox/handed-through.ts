@@ -34,6 +34,8 @@ export interface Copied {
   readonly drained: Promise<void>
   /** The caller's side failed: a full disk, a descriptor that is not open for this. A reader that went away is no failure. */
   readonly lost: readonly LostStream[]
+  /** The first program runs: it may have the caller's input. */
+  begin(): void
   /** Reads no more of the caller's input. */
   end(): void
 }
@@ -100,8 +102,8 @@ function linkTo(fd: number, index: number, carried: CarriedStream | null): Link 
     throw new PuzzledError('usage', `Descriptor ${index} is a socket of datagrams, or one that listens`, {
       hint: 'Put a pipe in between: puzzlectl … | cat',
     })
-  const theirs = duplicate(fd)
   const { read, write } = pipe()
+  const theirs = carried?.take() ?? duplicate(fd)
   return index === 0
     ? { stream: 'stdin', from: theirs, to: write, childEnd: read, carried }
     : { stream: index === 1 ? 'stdout' : 'stderr', from: read, to: theirs, childEnd: write, carried }
@@ -125,13 +127,18 @@ function copyAll(links: readonly Link[], input: CarriedStream | null, observe: O
     if (stream !== 'stdin') source.on('data', (bytes: Buffer) => observe(stream, bytes))
     const callers = stream === 'stdin' ? source : target
     callers.once('error', (error) => lose(stream, errnoOf(error) ?? 'EIO'))
-    return { stream, ...copyOne(source, target), arrived: beyond(stream, carried) }
+    const copy = copyOne(source, target)
+    if (stream !== 'stdin') copy.begin()
+    return { stream, ...copy, arrived: beyond(stream, carried) }
   })
-  void beyond('stdin', input)
   const outputs = copies.filter(({ stream }) => stream !== 'stdin')
   return {
     drained: Promise.all(outputs.flatMap(({ done, arrived }) => [done, arrived])).then(() => undefined),
     lost,
+    begin: () => {
+      for (const { stream, begin } of copies) if (stream === 'stdin') begin()
+      void beyond('stdin', input)
+    },
     end: () => {
       for (const { stream, stop } of copies) if (stream === 'stdin') stop()
       input?.stop()
@@ -150,7 +157,7 @@ const writer = (fd: number): Writable =>
   fstatSync(fd).isFile() ? createWriteStream('', { fd }) : new Socket({ fd, readable: false, writable: true })
 
 /** Either side's failure ends both: a writer whose reader has gone shall get its SIGPIPE. */
-function copyOne(from: Readable, to: Writable): { done: Promise<void>; stop(): void } {
+function copyOne(from: Readable, to: Writable): { done: Promise<void>; begin(): void; stop(): void } {
   const stop = (): void => {
     from.destroy()
     to.destroy()
@@ -158,13 +165,12 @@ function copyOne(from: Readable, to: Writable): { done: Promise<void>; stop(): v
   from.on('error', stop)
   to.on('error', stop)
   to.on('close', () => from.destroy())
-  from.pipe(to, { end: false })
   from.on('end', () => finish(to))
   const done = finished(to).then(
     () => undefined,
     () => undefined,
   )
-  return { done, stop }
+  return { done, begin: () => void from.pipe(to, { end: false }), stop }
 }
 
 /** `end` would shut a socket down for all who hold it, and the caller has more to say: it is closed, once all is written. */

@@ -89,6 +89,10 @@ export class HeldProcess {
     this.#restarts = started.status.restarts
     const { copied, ...streams } = started.streams
     Object.assign(this, streams)
+    // A start that fails must not have used up its caller's input.
+    void this.started.then((first) => {
+      if (first !== 'gone' && !('errnoName' in first)) copied?.begin()
+    })
     this.exited = started.status.ended
       .then((end) => this.#collect(end))
       .then(async (exit) => {

@@ -1,4 +1,4 @@
-import { closeSync, statSync } from 'node:fs'
+import { closeSync, readFileSync, statSync } from 'node:fs'
 import type { SessionStdio, Stream, TakenStreams } from '../contract/engine.ts'
 import { pidfdGetfd, pidfdOpen } from '../kernel/pidfd.ts'
 import { isNamelessPipe } from '../kernel/pipe.ts'
@@ -12,7 +12,7 @@ import {
   statKnownOf,
 } from '../kernel/statx.ts'
 import { errnoOf, PuzzledError } from '../lib/errors.ts'
-import { type Copier, type Side, startCopier } from './copier.ts'
+import { anotherOne, type Copier, type Side, startCopier } from './copier.ts'
 import { lateClose } from './late-close.ts'
 
 export interface StreamsCaller {
@@ -31,13 +31,9 @@ export async function takeStreams(caller: StreamsCaller, stdio: SessionStdio): P
   lateClose.demandRoom()
   const taking = new Taking(caller)
   try {
-    // Held now; whoever has this number must still be the caller's, or the caller would get another's descriptors.
-    demandOwner(caller)
     const streams: (Stream | null)[] = []
     for (const [index, fd] of wanted.entries())
       streams.push(fd === null ? null : await taking.stream(fd, index))
-    // A caller that became a setuid program meanwhile has shown us that program's descriptors: they are dropped.
-    demandOwner(caller)
     return { stdio: withStreams(stdio, streams), close: () => taking.close() }
   } catch (error) {
     taking.close()
@@ -65,16 +61,16 @@ class Taking {
 
   constructor(caller: StreamsCaller) {
     this.#caller = caller
-    this.#pidfd = pidfdOpen(caller.pid)
+    this.#pidfd = unlessGone(() => pidfdOpen(caller.pid))
   }
 
   async stream(fd: number, index: number): Promise<Stream> {
-    const stat = statKnownOf(this.#caller.pid, fd)
-    if (stat === undefined) throw noDescriptor(fd)
+    const side = index === 0 ? 'input' : 'output'
+    const stat = this.#look(fd)
+    if (stat === null) return await this.#carried(fd, side, `${side} ${servedFile(this.#caller.pid, fd)}`)
     if (isQuick(stat)) return this.#quick(fd)
     if (!isFile(stat) && !isSocket(stat) && !isFifo(stat))
       throw new PuzzledError('usage', `Descriptor ${fd} is neither a file, a pipe nor a socket`)
-    const side = index === 0 ? 'input' : 'output'
     return await this.#carried(fd, side, `${side} ${stat.dev}:${stat.ino}`)
   }
 
@@ -88,13 +84,36 @@ class Taking {
     const known = this.#taken.get(String(fd))
     if (known !== undefined) return known
     const ours = this.#duplicate(fd)
-    this.#taken.set(String(fd), ours)
     if (!isQuick(statKnownFd(ours)))
       throw new PuzzledError('usage', `Descriptor ${fd} became another one meanwhile`)
     return ours
   }
 
+  /** Null: a file of which its server tells nobody but its own user. */
+  #look(fd: number): Stat | null {
+    try {
+      const stat = statKnownOf(this.#caller.pid, fd)
+      if (stat === undefined) throw noDescriptor(fd)
+      return stat
+    } catch (error) {
+      if (errnoOf(error) === 'EACCES') return null
+      throw error
+    }
+  }
+
+  /**
+   * A caller that became a program with more rights than its own would show us that program's descriptors. It cannot be that
+   * and be itself again between two looks that follow each other at once.
+   */
   #duplicate(fd: number): number {
+    demandOwner(this.#caller)
+    const ours = this.#getDescriptor(fd)
+    this.#taken.set(String(fd), ours)
+    demandOwner(this.#caller)
+    return ours
+  }
+
+  #getDescriptor(fd: number): number {
     try {
       return pidfdGetfd(this.#pidfd, fd)
     } catch (error) {
@@ -104,8 +123,8 @@ class Taking {
 
   /** What the caller made one stream (`2>&1`) stays one: the order of what is written to it must not change. */
   async #carried(fd: number, side: Side, file: string): Promise<Stream> {
-    const { uid, gid } = this.#caller
-    const copier = this.#copiers.get(file) ?? (await startCopier({ pidfd: this.#pidfd, fd, uid, gid }, side))
+    const source = { ...this.#caller, pidfd: this.#pidfd, fd }
+    const copier = this.#copiers.get(file) ?? (await startCopier(source, side))
     this.#copiers.set(file, copier)
     return copier.stream
   }
@@ -117,7 +136,25 @@ const isQuick = (stat: Stat): boolean => isCharacterDevice(stat) || isNamelessPi
 const noDescriptor = (fd: number): PuzzledError =>
   new PuzzledError('usage', `The caller has no descriptor ${fd}`)
 
-function demandOwner({ pid, uid }: StreamsCaller): void {
-  if (statSync(`/proc/${pid}`).uid !== uid)
-    throw new PuzzledError('access-denied', 'The calling process is gone or is another one now')
+/** The owner of what only the process itself may look into is root where the program has more rights than its user. */
+function demandOwner({ pid, uid, gid }: StreamsCaller): void {
+  const owner = unlessGone(() => statSync(`/proc/${pid}/fd`))
+  if (owner.uid !== uid || owner.gid !== gid) throw anotherOne()
+}
+
+function unlessGone<Result>(look: () => Result): Result {
+  try {
+    return look()
+  } catch (error) {
+    throw ['ENOENT', 'ESRCH'].includes(errnoOf(error) ?? '') ? anotherOne() : error
+  }
+}
+
+/** Which file it is, as the process has opened it. */
+function servedFile(pid: number, fd: number): string {
+  const text = unlessGone(() => readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8'))
+  return text
+    .split('\n')
+    .filter((line) => /^(mnt_id|ino):/.test(line))
+    .join(' ')
 }

@@ -1,3 +1,5 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   closeSync,
   mkdtempSync,
@@ -24,29 +26,62 @@ const USER = { uid: 4242, gid: 4243 }
 const TEXT = 'more than a pipe holds at once '.repeat(10_000)
 
 let dir: string
-let pidfd: number
 let begun: Copier[]
 let opened: number[]
+let callers: ChildProcess[]
+
+/** Has the descriptor as its number 3. */
+async function copy(fd: number, side: Side, { most, number = 3, ids = USER }: Odd = {}): Promise<Copier> {
+  const caller = spawn('sleep', ['1000'], { ...USER, stdio: ['ignore', 'ignore', 'ignore', fd] })
+  callers.push(caller)
+  await once(caller, 'spawn')
+  const pid = caller.pid ?? 0
+  const pidfd = pidfdOpen(pid)
+  try {
+    const copier = await startCopier({ pid, pidfd, fd: number, ...ids }, side, most)
+    begun.push(copier)
+    return copier
+  } finally {
+    closeSync(pidfd)
+  }
+}
+
+interface Odd {
+  most?: number
+  number?: number
+  ids?: typeof USER
+}
+
+async function end(): Promise<void> {
+  for (const { stream } of begun) stream.stop()
+  await Promise.all(begun.map(({ stream }) => stream.ended))
+  for (const caller of callers) {
+    caller.kill('SIGKILL')
+    await once(caller, 'exit')
+  }
+  for (const fd of opened) closeSync(fd)
+}
+
+function begin(): void {
+  begun = []
+  opened = []
+  callers = []
+}
 
 // The program is opened once, and kept.
 beforeAll(async () => {
+  begin()
   if (root !== undefined) return
-  const [self, fd] = [pidfdOpen(process.pid), openSync('/dev/null', 'w')]
-  const { stream, close } = await startCopier({ pidfd: self, fd, ...USER }, 'output')
-  close()
-  await stream.ended
-  for (const one of [self, fd]) closeSync(one)
+  opened.push(openSync('/dev/null', 'w'))
+  ;(await copy(opened[0] ?? -1, 'output')).close()
+  await end()
 })
 beforeEach(() => {
+  begin()
   dir = mkdtempSync(join(tmpdir(), 'copier-'))
-  pidfd = pidfdOpen(process.pid)
-  begun = []
-  opened = [pidfd]
 })
 afterEach(async () => {
-  for (const { stream } of begun) stream.stop()
-  await Promise.all(begun.map(({ stream }) => stream.ended))
-  for (const fd of opened) closeSync(fd)
+  await end()
   rmSync(dir, { recursive: true })
 })
 
@@ -54,12 +89,6 @@ function file(name: string, flags: string): number {
   const fd = openSync(join(dir, name), flags)
   opened.push(fd)
   return fd
-}
-
-async function copy(fd: number, side: Side, most?: number): Promise<Copier> {
-  const copier = await startCopier({ pidfd, fd, ...USER }, side, most)
-  begun.push(copier)
-  return copier
 }
 
 /** The copiers that this process has started. */
@@ -133,11 +162,11 @@ describe('a process that copies for a caller', () => {
   })
 
   it('is refused where so many of that user are at work, and not when one has ended', async () => {
-    const one = await copy(file('a', 'w'), 'output', 1)
-    await expect(copy(file('b', 'w'), 'output', 1)).rejects.toThrow('1 files and sockets of yours')
+    const one = await copy(file('a', 'w'), 'output', { most: 1 })
+    await expect(copy(file('b', 'w'), 'output', { most: 1 })).rejects.toThrow('1 files and sockets of yours')
     one.close()
     await one.stream.ended
-    const other = await copy(file('b', 'w'), 'output', 1)
+    const other = await copy(file('b', 'w'), 'output', { most: 1 })
     other.close()
   })
 
@@ -153,11 +182,28 @@ describe('a process that copies for a caller', () => {
 
   it('is not begun for a descriptor that there is not', async () => {
     const open = (): number => readdirSync('/proc/self/fd').length
-    const control = await copy(file('out', 'w'), 'output')
+    const fd = file('out', 'w')
+    const control = await copy(fd, 'output')
     control.close()
     await control.stream.ended
     const before = open()
-    await expect(copy(9_999, 'output')).rejects.toThrow('EBADF')
+    await expect(copy(fd, 'output', { number: 9_999 })).rejects.toThrow('EBADF')
     await expect.poll(open).toBe(before)
+  })
+
+  it('is not begun for a caller who is somebody else, or has more rights than its user', async () => {
+    const other = { uid: USER.uid + 1, gid: USER.gid }
+    await expect(copy(file('out', 'w'), 'output', { ids: other })).rejects.toThrow(
+      'has more rights than its user',
+    )
+    expect(processes()).toEqual([])
+  })
+
+  it('says that something was lost when somebody else kills it', async () => {
+    const { stream, close } = await copy(file('out', 'w'), 'output')
+    stream.go()
+    for (const pid of processes()) process.kill(Number(pid), 'SIGKILL')
+    expect(await stream.ended).toBe('EIO')
+    close()
   })
 })
