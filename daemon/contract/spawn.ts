@@ -65,6 +65,8 @@ export interface SpawnRequest {
   )[]
   /** Descriptor of the cgroup v2 directory for CLONE_INTO_CGROUP. */
   readonly cgroupFd?: number
+  /** A child that has not executed after so long is killed; a minute unless something else is said. */
+  readonly patienceMillis?: number
 }
 
 export type SpawnResult =

@@ -1,4 +1,5 @@
 import { closeSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import type { SpawnOp, SpawnRequest, SpawnResult } from '../contract/spawn.ts'
 import { packageRoot } from '../lib/assets.ts'
@@ -14,6 +15,12 @@ interface Trampoline {
   }
   readonly open: (plan: bigint, how: number) => void
 }
+
+/**
+ * From the moment in which a child has the uid of its user, that user can stop it (SIGSTOP), and one of the few threads for
+ * files waits for it to execute.
+ */
+const PATIENCE_MILLIS = 60_000
 
 /** As in native/spawn.c. */
 const GATE = { open: 1, refused: 2 } as const
@@ -64,7 +71,7 @@ export async function spawn(request: SpawnRequest): Promise<SpawnResult> {
     await child.refuse()
     throw error
   }
-  const pid = await child.follow(layout)
+  const pid = await child.follow(layout, request.patienceMillis ?? PATIENCE_MILLIS)
   if (pid < 0) throw new KernelError('clone3', -pid, [request.namespaces.join('|')])
   const { returned, at, result, pidfd } = readOutcome(birth, layout.ops)
   const execEntered = at === list.length - 1
@@ -97,10 +104,20 @@ class Child {
   }
 
   /** Its pid when it has executed or is about to be gone, or the negative errno of what kept it from being made. */
-  follow(layout: Layout): Promise<number> {
+  async follow(layout: Layout, patienceMillis: number): Promise<number> {
     this.#held.push(layout)
     this.#open(GATE.open)
-    return this.#over
+    const timer = setTimeout(() => this.#kill(), patienceMillis)
+    try {
+      return await this.#over
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #kill(): void {
+    const { pidfd } = readOutcome(this.#birth, null)
+    if (pidfd >= 0) pidfdSendSignal(pidfd, constants.signals.SIGKILL)
   }
 
   /** Ends it before its first entry; nothing is left of it. */
@@ -118,7 +135,7 @@ class Child {
 
 /** A child that neither returned nor reached its last entry was killed; one that returned is about to be gone. */
 function reap(pidfd: number, returned: boolean): ProcessEnd | undefined {
-  if (!returned) pidfdSendSignal(pidfd, 9)
+  if (!returned) pidfdSendSignal(pidfd, constants.signals.SIGKILL)
   const end = waitPidfd(pidfd, { block: true })
   closeSync(pidfd)
   return end

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { SpawnOp, SpawnRequest } from '../../daemon/contract/spawn.ts'
@@ -56,6 +56,27 @@ check('a result is stored into a later argument and into the bytes of a structur
   expect(end.exitCode).toBe(0)
   expect(readAll(output.read)).toBe('through a descriptor'.repeat(3))
 })
+
+check(
+  'a child that somebody has stopped before it executed is killed, and named by where it stood',
+  async () => {
+    const stopping = (signal: number): SpawnOp[] => [
+      { ...op('getpid', []), store: 'self' },
+      op('kill', [{ slot: 'self' }, signal]),
+      execute('/bin/true'),
+    ]
+    expect(
+      (await run({ namespaces: [], ops: stopping(constants.signals.SIGCONT), patienceMillis: 200 })).exitCode,
+      'control',
+    ).toBe(0)
+    const result = await spawn({
+      namespaces: [],
+      ops: stopping(constants.signals.SIGSTOP),
+      patienceMillis: 200,
+    })
+    expect(result).toMatchObject({ ok: false, index: 1, errnoName: 'SIGKILL' })
+  },
+)
 
 check('the first call that is not as expected is named, and nothing of the child is left', async () => {
   const request = {
