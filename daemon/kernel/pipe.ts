@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs'
 import { syscall } from './ffi.ts'
-import { isFifo, type Stat, statKnownFd } from './statx.ts'
+import { isFifo, type Stat, statFd } from './statx.ts'
 import { F_DUPFD_CLOEXEC, NR, O_CLOEXEC } from './uapi/index.ts'
 
 export interface Pipe {
@@ -34,7 +34,7 @@ export function isNamelessPipe(stat: Stat): boolean {
 function filesystemOfPipes(): number {
   const { read, write } = pipe()
   try {
-    return statKnownFd(read).dev
+    return statFd(read).dev
   } finally {
     closeSync(read)
     closeSync(write)

@@ -53,23 +53,10 @@ export function statFd(fd: number): Stat {
   return decode()
 }
 
-/**
- * The same from what the kernel knows already: a filesystem that somebody serves (FUSE, NFS) is not asked, and cannot keep us
- * waiting. The type and the identity do not change; times and size may be old.
- */
-export function statKnownFd(fd: number): Stat {
-  const result = statx(fd, EMPTY, AT.EMPTY_PATH | AT.STATX_DONT_SYNC)
-  if (result < 0) throw new KernelError('statx', -result, [fd])
+/** What another process has written down: a `struct statx` as the kernel fills it in. */
+export function statIn(bytes: Buffer): Stat {
+  bytes.copy(buffer)
   return decode()
-}
-
-/** What another process has open, without opening it; undefined where there is no such process or descriptor. */
-export function statKnownOf(pid: number, fd: number): Stat | undefined {
-  const path = `/proc/${pid}/fd/${fd}`
-  const result = statx(AT.FDCWD, nameWord(path), AT.STATX_DONT_SYNC)
-  if (result === 0) return decode()
-  if (result === -2 || result === -3) return undefined
-  throw new KernelError('statx', -result, [path])
 }
 
 function statx(dir: number, path: SysArg, flags: number): number {

@@ -6,8 +6,9 @@ import type { CarriedStream } from '../contract/engine.ts'
 import type { SpawnOp } from '../contract/spawn.ts'
 import { nativeFile, spawn } from '../kernel/clone.ts'
 import { errnoName } from '../kernel/errno.ts'
-import { pidfdSendSignal } from '../kernel/pidfd.ts'
+import { pidfdGetfd, pidfdSendSignal } from '../kernel/pidfd.ts'
 import { pipe } from '../kernel/pipe.ts'
+import { type Stat, statIn } from '../kernel/statx.ts'
 import { AT_EMPTY_PATH, CLOSE_RANGE_CLOEXEC, F_SETFD, PR_SET_PDEATHSIG } from '../kernel/uapi/index.ts'
 import { PuzzledError } from '../lib/errors.ts'
 import { call, cstring } from './calls.ts'
@@ -26,9 +27,17 @@ export interface Source {
 }
 
 export type Side = 'input' | 'output'
+/** Its number in the copier. */
+const TAKEN = { input: 0, output: 1 } as const
+/** Taking is a matter of a millisecond. */
+const PATIENCE_MILLIS = 10_000
 
 export interface Copier {
+  /** What it has taken: type and identity do not change, times and size may be old. */
+  readonly stat: Stat
   readonly stream: CarriedStream
+  /** What it has taken, for this process. */
+  duplicate(): number
   /** Closes our end of its pipe, and ends it where its stream was never wanted. */
   close(): void
 }
@@ -40,14 +49,15 @@ const alive = new Map<number, number>()
 /**
  * A process (native/copy.c) that copies between a pipe of ours and a caller's file or socket. Whoever reads, writes or
  * closes such a thing may wait for as long as the caller likes, in the kernel and beyond the reach of signals: the daemon
- * must not even have it. Resolves when the process has taken it; nothing is copied yet.
+ * must not even have it, nor ask for it: also that can wait, for a caller who executes a program. Resolves when the process has
+ * taken it; nothing is copied yet.
  */
 export async function startCopier(source: Source, side: Side, most = MOST_OF_A_USER): Promise<Copier> {
   demandRoom(source, most)
   const bytes = pipe()
   const [ours, its] = side === 'input' ? [bytes.read, bytes.write] : [bytes.write, bytes.read]
   try {
-    return copierOf(await start(source, side, its), ours)
+    return copierOf(await start(source, side, its), side, ours)
   } catch (error) {
     closeSync(ours)
     throw error
@@ -69,10 +79,15 @@ function count(uid: number, by: number): void {
   else alive.set(uid, now)
 }
 
-interface Started {
+interface Running {
+  readonly pidfd: number
   signal(number: number): void
   /** It is gone: with this errno, or by a signal (null). */
   readonly ended: Promise<number | null>
+}
+
+interface Started extends Running {
+  readonly stat: Stat
 }
 
 async function start(source: Source, side: Side, its: number): Promise<Started> {
@@ -92,14 +107,16 @@ async function start(source: Source, side: Side, its: number): Promise<Started> 
   count(source.uid, 1)
   const started = watch(result.pidfd, once(socket, 'close'))
   void started.ended.then(() => count(source.uid, -1))
-  // A byte says that it has the descriptor, the end that it has not.
+  // Who executes another program meanwhile can make it wait for as long as they like.
+  const timer = setTimeout(() => started.signal(SIGKILL), PATIENCE_MILLIS)
   const taken = await Promise.race([once(socket, 'data'), started.ended])
+  clearTimeout(timer)
   if (taken === null || typeof taken === 'number') throw notTaken(source.fd, taken)
-  return started
+  return { ...started, stat: statIn(taken[0] as Buffer) }
 }
 
 /** It has the last copy of the other end. What may make it wait it closes before. */
-function watch(pidfd: number, closed: Promise<unknown>): Started {
+function watch(pidfd: number, closed: Promise<unknown>): Running {
   let gone = false
   const end = async (): Promise<number | null> => {
     await closed
@@ -109,6 +126,7 @@ function watch(pidfd: number, closed: Promise<unknown>): Started {
     return exitCode ?? null
   }
   return {
+    pidfd,
     ended: end(),
     signal: (number) => {
       if (!gone) pidfdSendSignal(pidfd, number)
@@ -116,7 +134,7 @@ function watch(pidfd: number, closed: Promise<unknown>): Started {
   }
 }
 
-function copierOf({ signal, ended }: Started, ours: number): Copier {
+function copierOf({ stat, pidfd, signal, ended }: Started, side: Side, ours: number): Copier {
   let [held, wanted, stopped] = [true, false, false]
   const stop = (): void => {
     stopped = true
@@ -140,7 +158,9 @@ function copierOf({ signal, ended }: Started, ours: number): Copier {
     }),
   }
   return {
+    stat,
     stream,
+    duplicate: () => pidfdGetfd(pidfd, TAKEN[side]),
     close: () => {
       if (held) closeSync(ours)
       if (!wanted) stop()
@@ -152,7 +172,9 @@ const notCopied = (why: string): PuzzledError =>
   new PuzzledError('kernel-refused', `Cannot copy a stream of the caller: ${why}`)
 
 function notTaken(fd: number, errno: number | null): PuzzledError {
-  const name = errno === null ? 'it was killed' : errnoName(errno)
+  if (errno === null) return notCopied('the calling process does not answer')
+  const name = errnoName(errno)
+  if (name === 'EBADF') return new PuzzledError('usage', `The caller has no descriptor ${fd}`)
   if (name === 'EPROTOTYPE')
     return new PuzzledError('usage', `Descriptor ${fd} is a socket of datagrams, or one that listens`, {
       hint: 'Put a pipe in between: puzzlectl … | cat',
@@ -161,7 +183,7 @@ function notTaken(fd: number, errno: number | null): PuzzledError {
 }
 
 /** Also where a caller has become a program with more rights than its own. */
-export const anotherOne = (): PuzzledError =>
+const anotherOne = (): PuzzledError =>
   new PuzzledError(
     'access-denied',
     'The calling process is gone, is another one now, or has more rights than its user',
@@ -177,10 +199,9 @@ const copyProgram = (): number => {
 
 /** Signals stay blocked in the program, so that one which comes early waits. */
 function copyOps(source: Source, side: Side, its: number, life: number): SpawnOp[] {
-  const [taken, other] = side === 'input' ? [0, 1] : [1, 0]
-  const words = [source.pid, source.pidfd, source.fd, taken, source.uid, source.gid]
+  const words = [source.pid, source.pidfd, source.fd, TAKEN[side], source.uid, source.gid]
   return [
-    call('set the end of the pipe', 'dup3', its, other, 0),
+    call('set the end of the pipe', 'dup3', its, 1 - TAKEN[side], 0),
     call('set the descriptor that tells of its end', 'dup3', life, 2, 0),
     call('close every other descriptor on exec', 'close_range', 3, 0xffffffff, CLOSE_RANGE_CLOEXEC),
     call('keep the pidfd of the caller', 'fcntl', source.pidfd, F_SETFD, 0),

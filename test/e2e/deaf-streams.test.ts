@@ -1,12 +1,14 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect } from 'vitest'
+import { afterEach, beforeEach, describe, expect } from 'vitest'
 import { program } from '../tier/needs.ts'
 import { type DeafFile, deafFile, fuse } from './deaf-filesystem.ts'
 import { onBus } from './grounds.ts'
 import { WHO } from './private-bus.ts'
+import { pythonDbus } from './python-client.ts'
 
 const POLL = { timeout: 60_000, interval: 200 }
 /** A daemon that waits for a filesystem of the caller's does so for ever. */
@@ -19,7 +21,7 @@ let file: DeafFile | undefined
 
 beforeEach(() => {
   place = mkdtempSync(join(tmpdir(), 'deaf-'))
-  chmodSync(place, 0o755)
+  chmodSync(place, 0o777)
 })
 afterEach(async () => {
   await file?.end()
@@ -85,3 +87,60 @@ it.for([
     await expect.poll(copiers, POLL).toEqual([])
   },
 )
+
+/** Executes a program and waits in the kernel before it has, for the close of a file; its connection asks meanwhile. */
+const EXECUTING = `
+import dbus, os, sys, time
+place, base, calls = sys.argv[1], sys.argv[2], int(sys.argv[3])
+bus = dbus.SystemBus()
+reading, writing = os.pipe()
+for number, end in ((9, reading), (10, writing)): os.dup2(end, number, inheritable=True)
+open(place + '/new', 'w').write(str(os.getpid()))
+os.rename(place + '/new', place + '/pid')
+while not os.path.exists(place + '/go'): time.sleep(0.01)
+os.open(place + '/file', os.O_RDONLY | os.O_CLOEXEC)
+if os.fork() > 0: os.execv('/bin/sleep', ['sleep', '5'])
+time.sleep(1)
+number = dbus.Int64
+stdio = {'kind': 'inherit', 'fds': dbus.Array([number(9), number(10), number(10)], signature='v')}
+request = {'bases': dbus.Array([base], signature='v'), 'command': dbus.Array(['true'], signature='v'), 'cwd': base,
+    'afterwards': 'discard', 'stdio': dbus.Dictionary(stdio, signature='sv')}
+for _ in range(calls):
+    call = dbus.lowlevel.MethodCallMessage('org.puzzled1', '/org/puzzled1', 'org.puzzled1.Manager', 'Run')
+    call.append(dbus.Dictionary(request, signature='sv'), signature='a{sv}')
+    bus.send_message(call)
+bus.flush()
+print('asked', flush=True)
+while not os.path.exists(place + '/end'): time.sleep(0.05)
+`
+/** More than the daemon has threads for files. */
+const CALLS = 6
+
+describe('a caller that does not get through its execve', () => {
+  const { here, it } = onBus('each', fuse, pythonDbus)
+
+  it('holds up nobody else', async () => {
+    const attack = ['/usr/bin/python3', '-c', EXECUTING, place, here.project, String(CALLS)]
+    const held = here.background(WHO.developer, attack)
+    await expect.poll(() => existsSync(join(place, 'pid')), POLL).toBe(true)
+    const pid = Number(readFileSync(join(place, 'pid'), 'utf8'))
+    file = await deafFile(join(place, 'file'), pid)
+    writeFileSync(join(place, 'go'), '')
+    try {
+      for (const until = performance.now() + 4_000; performance.now() < until; ) {
+        const began = performance.now()
+        expect((await here.puzzlectl(WHO.colleague, 'run', '--', 'true')).status).toBe(0)
+        expect(performance.now() - began).toBeLessThan(ANSWERED_MILLIS)
+      }
+      // Control: it is still there, and who asks the kernel the wrong question waits for it.
+      const asks = here.background(WHO.root, ['/bin/readlink', `/proc/${pid}/ns/pid`])
+      expect(await Promise.race([asks.exited, sleep(1_000, 'it waits')]), 'control').toBe('it waits')
+      await file.end()
+      await asks.exited
+    } finally {
+      await file.end()
+      writeFileSync(join(place, 'end'), '')
+      await held.exited
+    }
+  })
+})
