@@ -78,7 +78,11 @@ export class CallerBook {
     // A process that is gone cannot be asked any more: what it was stays unknown, and unknown is refused.
     if (status === null || status.uid !== uid)
       throw new PuzzledError('access-denied', 'The calling process is gone')
-    const groups = groupsAtConnect(facts.get('UnixGroupIDs')) ?? status.groups
+    const connected = groupsAtConnect(facts.get('UnixGroupIDs'))
+    // It has become a setgid program since: that group is not its user's.
+    if (connected !== null && !connected.includes(status.gid))
+      throw new PuzzledError('access-denied', 'The calling process has more rights than its user')
+    const groups = connected ?? status.groups
     return { uid, pid, gid: status.gid, groups, insideBranch: await isInsideBranch(pid) }
   }
 }

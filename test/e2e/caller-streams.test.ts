@@ -107,15 +107,16 @@ int main(int count, char **words) {
 /** Asks the bus over one connection, whose process has become that program meanwhile. */
 const ASKS = `
 import dbus, os, sys, time
-holder, secret, mark, out, base = sys.argv[1:]
+holder, secret, mark, out, base, kind = sys.argv[1:]
 bus = dbus.SystemBus()
 os.dup2(os.open(out, os.O_RDWR | os.O_CREAT, 0o600), 10)
 parent = os.getpid()
 if os.fork() > 0: os.execv(holder, [holder, secret, mark])
 while not os.path.exists(mark): time.sleep(0.01)
 number = dbus.Int64
-stdio = {'kind': 'inherit', 'fds': dbus.Array([number(9), number(10), number(10)], signature='v')}
-request = {'bases': dbus.Array([base], signature='v'), 'command': dbus.Array(['cat'], signature='v'), 'cwd': base,
+stdio = {'kind': kind}
+if kind == 'inherit': stdio['fds'] = dbus.Array([number(9), number(10), number(10)], signature='v')
+request = {'bases': dbus.Array([base], signature='v'), 'command': dbus.Array(['cat' if kind == 'inherit' else 'true'], signature='v'), 'cwd': base,
     'afterwards': 'discard', 'stdio': dbus.Dictionary(stdio, signature='sv')}
 try:
     bus.get_object('org.puzzled1', '/org/puzzled1', introspect=False).Run(dbus.Dictionary(request, signature='sv'),
@@ -132,21 +133,31 @@ describe('a caller who has become a program with more rights', () => {
   const check = missing.length === 0 ? it : onBus('all', ...missing).it
   const SECRET_GROUP = 42
 
-  check('shows none of its files', async () => {
+  check('shows none of its files, and has none of its rights', async () => {
     const [holder, secret] = [join(place, 'holder'), join(place, 'secret')]
     writeFileSync(`${holder}.c`, HOLDER)
     execFileSync('gcc', ['-o', holder, `${holder}.c`])
     writeFileSync(secret, 'for the group')
     chownSync(secret, 0, SECRET_GROUP)
     chmodSync(secret, 0o640)
-    const ask = (mode: number, file: string, name: string) => {
+    const ask = (mode: number, file: string, name: string, kind = 'inherit') => {
       chownSync(holder, 0, SECRET_GROUP)
       chmodSync(holder, mode)
-      const words = [holder, file, join(place, `${name}.mark`), join(place, `${name}.out`), here.project]
+      const words = [
+        holder,
+        file,
+        join(place, `${name}.mark`),
+        join(place, `${name}.out`),
+        here.project,
+        kind,
+      ]
       return here.exec(USER, ['/usr/bin/python3', '-c', ASKS, ...words])
     }
     writeFileSync(join(place, 'open'), 'for everybody')
     expect((await ask(0o755, join(place, 'open'), 'control')).out).toBe('taken\nout for everybody\n')
     expect((await ask(0o2755, secret, 'attack')).out).toBe('org.puzzled1.Error.AccessDenied\nout \n')
+    // Nor does an agent get that group.
+    expect((await ask(0o755, join(place, 'open'), 'pipes', 'pipes')).out).toBe('taken\nout \n')
+    expect((await ask(0o2755, secret, 'group', 'pipes')).out).toBe('org.puzzled1.Error.AccessDenied\nout \n')
   })
 })
